@@ -1,0 +1,158 @@
+"""Frozen dataclasses <-> JSON, the digest that names them, and typed overrides.
+
+A config is a frozen dataclass whose fields are numbers, strings, booleans, None, tuples, or other configs. Its JSON form
+carries the class path under "class", so a run folder says by itself what it was made from. Reading one executes nothing:
+class paths outside `trust` are refused.
+"""
+
+import dataclasses
+import hashlib
+import importlib
+import json
+import types
+import typing
+from typing import Any, Literal, Union, get_args, get_origin
+
+JSON = dict[str, Any] | list[Any] | str | int | float | bool | None
+TRUSTED = ("recombine",)
+
+
+class UsageError(ValueError):
+    """What the user gave cannot be used; the message is one line that names the value and what is allowed."""
+
+
+def to_json(value: Any) -> JSON:
+    """The plain form of a config. Tuples become lists, floats stay floats even when given as ints."""
+    if dataclasses.is_dataclass(value):
+        hints = typing.get_type_hints(type(value))
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        plain = {name: to_json(float(v) if hints[name] is float else v) for name, v in fields.items()}
+        return {"class": class_path(type(value)), **plain}
+    if isinstance(value, (tuple, list)):
+        return [to_json(v) for v in value]
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    raise TypeError(f"a config holds plain values and configs, not {type(value).__name__}")
+
+
+def digest(value: Any) -> str:
+    """16 hex digits that depend on the content alone: not on dict order, machine or Python's hash seed."""
+    text = json.dumps(to_json(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def from_json(data: JSON, expected: Any = Any, trust: tuple[str, ...] = TRUSTED, path: str = "config") -> Any:
+    """Build the config that `data` describes, checking every field against its declared type."""
+    if isinstance(data, dict) and "class" in data:
+        cls = find_class(data["class"], trust, path)
+        if isinstance(expected, type) and not issubclass(cls, expected):
+            raise UsageError(f"{path}: {data['class']} is not a {expected.__name__}")
+        return _build(cls, {k: v for k, v in data.items() if k != "class"}, trust, path)
+    return convert(data, expected, path, trust)
+
+
+def _build(cls: type, data: dict[str, Any], trust: tuple[str, ...], path: str) -> Any:
+    hints = typing.get_type_hints(cls)
+    names = [f.name for f in dataclasses.fields(cls)]
+    if unknown := sorted(set(data) - set(names)):
+        raise UsageError(f"{path}.{unknown[0]}: no such field; {cls.__name__} has {', '.join(names) or 'none'}")
+    values = {k: from_json(v, hints[k], trust, f"{path}.{k}") for k, v in data.items()}
+    try:
+        return cls(**values)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def class_path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def find_class(path: str, trust: tuple[str, ...], where: str) -> type:
+    """The config class at `path`; nothing outside the trusted packages is imported."""
+    module, _, name = path.rpartition(".")
+    if module.split(".")[0] not in trust:
+        raise UsageError(f"{where}: class {path!r} lies outside the trusted packages ({', '.join(trust)})")
+    try:
+        cls = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise UsageError(f"{where}: there is no class {path!r}") from None
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+        raise UsageError(f"{where}: {path!r} is not a config class")
+    return cls
+
+
+def convert(value: Any, hint: Any, path: str, trust: tuple[str, ...] = TRUSTED) -> Any:
+    """`value` as the type `hint` asks for, or a UsageError that says what is allowed."""
+    origin = get_origin(hint)
+    if hint is Any:
+        return tuple(convert(v, Any, path, trust) for v in value) if isinstance(value, list) else value
+    if origin in (Union, types.UnionType):
+        return _convert_union(value, get_args(hint), path, trust)
+    if origin is Literal:
+        if value in get_args(hint):
+            return value
+        raise UsageError(f"{path}: {value!r} is not one of {', '.join(map(str, get_args(hint)))}")
+    if origin is tuple:
+        return _convert_tuple(value, get_args(hint), path, trust)
+    return _convert_plain(value, hint, path)
+
+
+def _convert_plain(value: Any, hint: type, path: str) -> Any:
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, hint) and not (hint in (int, float) and isinstance(value, bool)):
+        return value
+    if isinstance(value, str) and hasattr(hint, "from_text"):
+        return hint.from_text(value)
+    name = "nothing (null)" if hint is type(None) else hint.__name__
+    raise UsageError(f"{path}: {value!r} is not of type {name}")
+
+
+def _convert_union(value: Any, options: tuple[Any, ...], path: str, trust: tuple[str, ...]) -> Any:
+    for option in options:
+        try:
+            return from_json(value, option, trust, path)
+        except UsageError:
+            continue
+    names = ", ".join("null" if o is type(None) else getattr(o, "__name__", str(o)) for o in options)
+    raise UsageError(f"{path}: {value!r} is none of {names}")
+
+
+def _convert_tuple(value: Any, items: tuple[Any, ...], path: str, trust: tuple[str, ...]) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise UsageError(f"{path}: {value!r} is not a list")
+    if len(items) == 2 and items[1] is Ellipsis:
+        return tuple(from_json(v, items[0], trust, f"{path}[{i}]") for i, v in enumerate(value))
+    if len(items) != len(value):
+        raise UsageError(f"{path}: a list of {len(items)} is needed, not of {len(value)}")
+    return tuple(from_json(v, t, trust, f"{path}[{i}]") for i, (v, t) in enumerate(zip(value, items, strict=True)))
+
+
+def override(config: Any, assignment: str) -> Any:
+    """`config` with one field replaced: `train.steps=500`, `mu=[1,2]`, `net.qk_norm=false`."""
+    path, equals, text = assignment.partition("=")
+    if not equals or not path:
+        raise UsageError(f"--set {assignment}: write path=value")
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = text
+    return _replace(config, path.split("."), value, path)
+
+
+def _replace(config: Any, keys: list[str], value: Any, path: str) -> Any:
+    if not dataclasses.is_dataclass(config):
+        raise UsageError(f"--set {path}: {keys[0]} lies below a plain value")
+    names = [f.name for f in dataclasses.fields(config)]
+    if keys[0] not in names:
+        raise UsageError(f"--set {path}: no field {keys[0]!r} in {type(config).__name__}; it has {', '.join(names)}")
+    if len(keys) > 1:
+        new = _replace(getattr(config, keys[0]), keys[1:], value, path)
+    else:
+        new = from_json(value, typing.get_type_hints(type(config))[keys[0]], path=f"--set {path}")
+    try:
+        return dataclasses.replace(config, **{keys[0]: new})
+    except ValueError as error:
+        raise UsageError(f"--set {path}: {error}") from None

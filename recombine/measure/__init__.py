@@ -1,0 +1,1 @@
+"""Samples, activations and denoisers -> numbers. Everything here takes functions and arrays, never trainers."""

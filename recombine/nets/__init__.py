@@ -1,0 +1,1 @@
+"""Pure networks: no loss, no sampling, no device, no schedule."""

@@ -1,0 +1,1 @@
+"""What training minimises, and how to draw from what it learned; loss and sampler face each other."""

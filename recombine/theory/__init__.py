@@ -1,0 +1,1 @@
+"""What needs no training: exact dynamics and exact distributions."""

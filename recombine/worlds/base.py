@@ -1,0 +1,54 @@
+"""The World waist: whatever renders factors into pictures and reads them back."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from recombine.worlds.factors import Composition, Condition, FactorSpace
+
+INVALID = -1
+"""What `read` answers, for every factor of a picture that shows no composition."""
+
+
+class Rendered(NamedTuple):
+    """Pictures in [0, 1], and the real numbers that describe each one exactly (the factors' `dim`s side by side)."""
+
+    images: Float[Tensor, "b c h w"]
+    values: Float[Tensor, "b v"]
+
+
+class World(ABC):
+    """A frozen dataclass: it is its own config. Images are float32 in [0, 1]; everything happens on the generator's device."""
+
+    @property
+    @abstractmethod
+    def space(self) -> FactorSpace: ...
+
+    @property
+    @abstractmethod
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+
+    @abstractmethod
+    def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
+        """Draw one picture per row, nuisances from `rng`."""
+
+    @abstractmethod
+    def read(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
+        """The factors that each picture shows, or INVALID in every factor. No learned model."""
+
+    @abstractmethod
+    def canonical(self, factors: Int[Tensor, "b k"]) -> Float[Tensor, "b v"]:
+        """The exact values of a composition's centre: what a model is asked for at test time."""
+
+    def condition(self, composition: Composition, count: int, device: torch.device | str = "cpu") -> Condition:
+        """`count` times the full condition that asks for `composition`."""
+        index = torch.tensor([composition] * count, device=device)
+        return self.describe(index, self.canonical(index))
+
+    def describe(self, index: Int[Tensor, "b k"], value: Float[Tensor, "b v"]) -> Condition:
+        """The full condition of pictures with these factors and values."""
+        return Condition(index, value, torch.ones_like(index, dtype=torch.bool))

@@ -1,0 +1,111 @@
+"""Factors, compositions of them, conditions on them, and the split into seen compositions and levels of novelty."""
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+Composition = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor: its name, its values, and how many real numbers describe it exactly (0: the value's index alone)."""
+
+    name: str
+    values: tuple[str, ...]
+    dim: int = 0
+
+
+@dataclass(frozen=True)
+class FactorSpace:
+    """The factors of a world, in order. A composition is one value index per factor."""
+
+    factors: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        if any(len(f.values) < 1 for f in self.factors):
+            raise ValueError("every factor needs at least one value")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(len(f.values) for f in self.factors)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        return tuple(f.dim for f in self.factors)
+
+    @cached_property
+    def compositions(self) -> tuple[Composition, ...]:
+        return tuple(itertools.product(*(range(n) for n in self.sizes)))
+
+    def describe(self, composition: Composition) -> str:
+        """`(0, 1, 1)` -> "circle blue small"."""
+        return " ".join(f.values[i] for f, i in zip(self.factors, composition, strict=True))
+
+
+def code(composition: Composition) -> str:
+    """The short name of a composition, `(0, 1, 1)` -> "011"; dots where an index has two digits."""
+    return ("" if max(composition, default=0) < 10 else ".").join(map(str, composition))
+
+
+class Condition(NamedTuple):
+    """What a model is told about each picture. A factor that is not `present` was dropped: the model sees its null."""
+
+    index: Int[Tensor, "b k"]
+    value: Float[Tensor, "b v"]
+    present: Bool[Tensor, "b k"]
+
+    def to(self, device: torch.device | str) -> "Condition":
+        return Condition(*(t.to(device) for t in self))
+
+    def __getitem__(self, rows) -> "Condition":  # type: ignore[override]
+        """Some of the pictures: `condition.rows(slice)`."""
+        raise TypeError("use condition.rows(...) to select pictures")
+
+    def rows(self, which: slice | Tensor) -> "Condition":
+        return Condition(self.index[which], self.value[which], self.present[which])
+
+    def keep(self, mask: Bool[Tensor, "b k"]) -> "Condition":
+        """Drop the factors where `mask` is False."""
+        return self._replace(present=self.present & mask)
+
+    def null(self) -> "Condition":
+        """Everything dropped."""
+        return self._replace(present=torch.zeros_like(self.present))
+
+
+@dataclass(frozen=True)
+class Split:
+    """Which compositions were seen in training. A composition's level is the least number of factors in which it differs
+    from any seen one: 0 = seen."""
+
+    seen: tuple[Composition, ...]
+
+    def __post_init__(self) -> None:
+        if not self.seen:
+            raise ValueError("a split needs at least one seen composition")
+        if len({len(c) for c in self.seen}) > 1:
+            raise ValueError("all seen compositions need the same number of factors")
+
+    def level(self, composition: Composition) -> int:
+        return min(sum(a != b for a, b in zip(composition, s, strict=True)) for s in self.seen)
+
+    def levels(self, space: FactorSpace) -> dict[int, tuple[Composition, ...]]:
+        """The compositions of `space`, by level."""
+        found: dict[int, list[Composition]] = {}
+        for composition in space.compositions:
+            found.setdefault(self.level(composition), []).append(composition)
+        return {level: tuple(found[level]) for level in sorted(found)}
+
+
+def at_most_one_new(space: FactorSpace, old: tuple[int, ...] | None = None) -> Split:
+    """Seen: every composition in which at most one factor leaves its first `old` values (default: its first value). Three
+    binary factors give the papers' split: seen 000 001 010 100, level 1 011 101 110, level 2 111."""
+    old = old or (1,) * len(space.factors)
+    is_new = lambda c: sum(i >= n for i, n in zip(c, old, strict=True))  # noqa: E731
+    return Split(tuple(c for c in space.compositions if is_new(c) <= 1))
