@@ -63,11 +63,8 @@ class Condition(NamedTuple):
     def to(self, device: torch.device | str) -> "Condition":
         return Condition(*(t.to(device) for t in self))
 
-    def __getitem__(self, rows) -> "Condition":  # type: ignore[override]
-        """Some of the pictures: `condition.rows(slice)`."""
-        raise TypeError("use condition.rows(...) to select pictures")
-
     def rows(self, which: slice | Tensor) -> "Condition":
+        """The conditions of some of the pictures."""
         return Condition(self.index[which], self.value[which], self.present[which])
 
     def keep(self, mask: Bool[Tensor, "b k"]) -> "Condition":

@@ -1,0 +1,85 @@
+"""The noising process x_t = alpha(t) x + sigma(t) noise, t in [0, 1] with 1 = noise, and the Denoiser waist.
+
+A denoiser is any callable (x_t, t, condition) -> E[x | x_t]: a trained net, an exact mixture, a composition of others.
+Solvers, guidance and locality maps cannot tell them apart."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+class Denoiser(Protocol):
+    """The expected clean picture, given the noisy one. `condition` is whatever this denoiser understands."""
+
+    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any) -> Float[Tensor, "b *s"]: ...
+
+
+class Schedule(ABC):
+    """alpha and sigma as functions of t; a frozen dataclass."""
+
+    @abstractmethod
+    def alpha(self, t: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def sigma(self, t: Tensor) -> Tensor: ...
+
+    @property
+    def first(self) -> float:
+        """Where sampling starts."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Flow(Schedule):
+    """The straight path of flow matching: alpha = 1 - t, sigma = t."""
+
+    def alpha(self, t: Tensor) -> Tensor:
+        return 1 - t
+
+    def sigma(self, t: Tensor) -> Tensor:
+        return t
+
+
+@dataclass(frozen=True)
+class Linear(Schedule):
+    """DDPM's variance-preserving process with linear betas, in continuous time: beta(t) runs from `low` to `high` times
+    `steps`, alpha^2 = exp(-integral of beta), sigma^2 = 1 - alpha^2."""
+
+    low: float = 1e-4
+    high: float = 0.02
+    steps: int = 500
+
+    def log_alpha(self, t: Tensor) -> Tensor:
+        return -0.5 * self.steps * (self.low * t + 0.5 * (self.high - self.low) * t**2)
+
+    def alpha(self, t: Tensor) -> Tensor:
+        return self.log_alpha(t).exp()
+
+    def sigma(self, t: Tensor) -> Tensor:
+        return (-torch.expm1(2 * self.log_alpha(t))).sqrt()
+
+
+def spread(t: Float[Tensor, "b"], like: Float[Tensor, "b *s"]) -> Tensor:
+    """t with trailing axes of length one, so that it multiplies `like` sample by sample."""
+    return t.reshape(-1, *[1] * (like.ndim - 1))
+
+
+def noised(schedule: Schedule, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], noise: Float[Tensor, "b *s"]) -> Tensor:
+    t = spread(t, x)
+    return schedule.alpha(t) * x + schedule.sigma(t) * noise
+
+
+@dataclass(frozen=True)
+class Guided:
+    """Classifier-free guidance, denoiser -> denoiser: the conditional answer, pushed away from the unconditional one."""
+
+    inner: Denoiser
+    scale: float
+
+    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any) -> Float[Tensor, "b *s"]:
+        free = self.inner(x, t, condition.null())
+        return free + self.scale * (self.inner(x, t, condition) - free)

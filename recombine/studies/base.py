@@ -1,0 +1,96 @@
+"""What a study is: a question, settings per scale, rows, claims judged from the rows, figures drawn from the rows."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from recombine.figures import Figure
+
+Row = dict[str, float | int | str | None]
+Scale = Literal["smoke", "laptop", "full"]
+SCALES: tuple[Scale, ...] = ("smoke", "laptop", "full")
+MIN_SEEDS = 3
+
+
+class Rows(list[Row]):
+    """Rows with a filter: `rows.where(part="order", seed=0)`; `rows.column("value")`."""
+
+    def where(self, **equal: Any) -> "Rows":
+        return Rows(r for r in self if all(r.get(k) == v for k, v in equal.items()))
+
+    def column(self, name: str) -> list[Any]:
+        return [r[name] for r in self]
+
+    def one(self, **equal: Any) -> Row:
+        """The only row that matches."""
+        found = self.where(**equal)
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} rows match {equal}, not one")
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a claim's own function found in the rows. `holds` is True, False, or "partly"."""
+
+    holds: bool | Literal["partly"]
+    measured: dict[str, float | int | str]
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement, what was expected of it, and the function from rows to judgement. `trained` claims need three seeds
+    at full scale before they may be called reproduced. `judge` raises LookupError where the rows do not bear on it."""
+
+    id: str
+    paper: str
+    statement: str
+    expected: str
+    judge: Callable[[Rows], Judgement]
+    trained: bool = False
+
+
+@dataclass(frozen=True)
+class Study:
+    """One question. `settings(scale)` is a frozen dataclass, open to --set; `compute(settings, lab)` yields rows; `draw`
+    makes the figures from rows alone. `widget` names an interactive part of the page (report/widgets/<widget>.html)."""
+
+    name: str
+    question: str
+    paper: str
+    about: str
+    cost: dict[Scale, str]
+    settings: Callable[[Scale], Any]
+    compute: Callable[[Any, Any], Iterable[Row]]
+    claims: tuple[Claim, ...]
+    draw: Callable[[Rows, Path], list[Figure]]
+    widget: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judged claim, as it stands in claims.json."""
+
+    claim: Claim
+    judgement: Judgement | None
+    scale: Scale
+    seeds: int
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def word(self) -> str:
+        if self.scale == "smoke":
+            return "smoke"
+        if self.judgement is None or (self.claim.trained and (self.scale != "full" or self.seeds < MIN_SEEDS)):
+            return "not measured"
+        return {True: "reproduced", False: "not reproduced", "partly": "partly"}[self.judgement.holds]
+
+
+def judge(claim: Claim, rows: Rows, scale: Scale, seeds: int, provenance: dict[str, Any]) -> Verdict:
+    try:
+        judgement = claim.judge(rows)
+    except LookupError:
+        judgement = None
+    return Verdict(claim, judgement, scale, seeds, provenance)
