@@ -51,7 +51,7 @@ class Linear(Schedule):
 
     low: float = 1e-4
     high: float = 0.02
-    steps: int = 500
+    steps: int = 1000
 
     def log_alpha(self, t: Tensor) -> Tensor:
         return -0.5 * self.steps * (self.low * t + 0.5 * (self.high - self.low) * t**2)

@@ -1,0 +1,58 @@
+"""How a condition enters a network: one vector per factor, summed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.worlds.factors import Condition, Factor, FactorSpace
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """`continuous`: factors that have true values enter as those (an MLP), the others by their index. `quantised`: every
+    factor enters by its index alone. `dropout`: how often, per factor and picture, training replaces it by a learned null."""
+
+    mode: Literal["continuous", "quantised"] = "continuous"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropout <= 1:
+            raise ValueError(f"dropout {self.dropout} is not between 0 and 1")
+
+
+class FactorEmbedding(nn.Module):
+    """One factor -> one vector: a table of its values, or an MLP of its true numbers; a learned null where it is absent."""
+
+    def __init__(self, factor: Factor, mode: str, width: int):
+        super().__init__()
+        self.continuous = mode == "continuous" and factor.dim > 0
+        if self.continuous:
+            self.value = nn.Sequential(nn.Linear(factor.dim, width), nn.GELU(), nn.Linear(width, width))
+        else:
+            self.table = nn.Embedding(len(factor.values), width)
+            nn.init.normal_(self.table.weight, std=0.02)
+        self.null = nn.Parameter(0.02 * torch.randn(width))
+
+    def forward(self, index: Tensor, value: Tensor, present: Tensor) -> Float[Tensor, "b d"]:
+        given = self.value(value) if self.continuous else self.table(index)
+        return torch.where(present[:, None], given, self.null.to(given.dtype))
+
+
+class ConditionEmbedding(nn.Module):
+    """All factors of a space, summed."""
+
+    def __init__(self, space: FactorSpace, conditioning: Conditioning, width: int):
+        super().__init__()
+        self.dims = list(space.dims)
+        self.factors = nn.ModuleList(FactorEmbedding(f, conditioning.mode, width) for f in space.factors)
+
+    def forward(self, condition: Condition) -> Float[Tensor, "b d"]:
+        values = condition.value.split(self.dims, dim=-1)
+        parts = [
+            embed(condition.index[:, i], value, condition.present[:, i])
+            for i, (embed, value) in enumerate(zip(self.factors, values, strict=True))
+        ]
+        return torch.stack(parts).sum(0)
