@@ -37,7 +37,9 @@ class DiT(nn.Module):
         nn.init.zeros_(self.leave.weight)
         nn.init.zeros_(self.leave.bias)
 
-    def forward(self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Condition) -> Float[Tensor, "b c h w"]:
+    def forward(
+        self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Condition
+    ) -> Float[Tensor, "b c h w"]:
         p, (rows, cols) = self.patch, self.grid
         c = self.time(waves(1000 * t, TIME_WAVES)) + self.condition(condition)
         tokens = rearrange(x, "b c (h p) (w q) -> b (h w) (c p q)", p=p, q=p)

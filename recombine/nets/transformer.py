@@ -50,7 +50,9 @@ class Block(nn.Module):
         super().__init__()
         self.attention = Attention(config)
         inner = config.mlp_ratio * config.width
-        self.mlp = nn.Sequential(nn.Linear(config.width, inner), nn.GELU(approximate="tanh"), nn.Linear(inner, config.width))
+        self.mlp = nn.Sequential(
+            nn.Linear(config.width, inner), nn.GELU(approximate="tanh"), nn.Linear(inner, config.width)
+        )
 
     def forward(self, x: Float[Tensor, "b l d"], modulation: Float[Tensor, "b six_d"]) -> Float[Tensor, "b l d"]:
         shift1, scale1, gate1, shift2, scale2, gate2 = modulation[:, None].chunk(6, dim=-1)
@@ -93,7 +95,9 @@ def _xavier(module: nn.Module) -> None:
 
 def waves(x: Float[Tensor, "n"], dim: int, longest: float = 10_000.0) -> Float[Tensor, "n dim"]:
     """Sines and cosines of x at `dim / 2` frequencies, from 1 down to 1 / longest."""
-    frequency = torch.exp(-math.log(longest) * torch.arange(dim // 2, device=x.device, dtype=torch.float32) / (dim // 2))
+    frequency = torch.exp(
+        -math.log(longest) * torch.arange(dim // 2, device=x.device, dtype=torch.float32) / (dim // 2)
+    )
     angle = x[:, None].float() * frequency
     return torch.cat([angle.sin(), angle.cos()], dim=-1)
 

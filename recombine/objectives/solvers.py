@@ -31,7 +31,12 @@ class Solver(ABC):
         """x at time s < t, given x at time t (scalars)."""
 
     def sample(
-        self, denoiser: Denoiser, schedule: Schedule, noise: Float[Tensor, "b *s"], condition: Any, rng: torch.Generator | None = None
+        self,
+        denoiser: Denoiser,
+        schedule: Schedule,
+        noise: Float[Tensor, "b *s"],
+        condition: Any,
+        rng: torch.Generator | None = None,
     ) -> Float[Tensor, "b *s"]:
         """Pictures from standard normal `noise`; `rng` feeds the solvers that draw noise of their own."""
         times = torch.linspace(schedule.first, 0, self.steps + 1, device=noise.device, dtype=noise.dtype)

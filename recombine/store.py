@@ -1,0 +1,154 @@
+"""Run folders: named by content, written atomically, resumable. JSON lines and safetensors only; nothing is ever unpickled.
+
+<root>/runs/<digest>/config.json  metrics.jsonl  samples/  state.safetensors  model.safetensors  done.json (last)
+"""
+
+import json
+import os
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from recombine.config import UsageError, digest, from_json, to_json
+
+Row = dict[str, Any]
+
+
+def write_atomic(path: Path, data: bytes | str) -> None:
+    """All of it or nothing, also when the process is killed or the disk is full."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(data.encode() if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_atomic(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError:
+        raise UsageError(f"{path} is not valid JSON") from None
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The complete lines of a JSON-lines file; a last line cut off by a kill is left out."""
+    if not path.exists():
+        return []
+    *lines, _cut = path.read_text().split("\n")
+    try:
+        return [json.loads(line) for line in lines]
+    except ValueError:
+        raise UsageError(f"{path} is not valid JSON lines") from None
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run on disk. `config` decides its result and its name."""
+
+    root: Path
+    config: Any
+
+    @property
+    def digest(self) -> str:
+        return digest(self.config)
+
+    @property
+    def path(self) -> Path:
+        return self.root / "runs" / self.digest
+
+    @property
+    def done(self) -> bool:
+        return (self.path / "done.json").exists()
+
+    def open(self) -> None:
+        """Make the folder and write its config, unless it is there."""
+        (self.path / "samples").mkdir(parents=True, exist_ok=True)
+        if not (self.path / "config.json").exists():
+            write_json(self.path / "config.json", to_json(self.config))
+
+    def erase(self) -> None:
+        """Start over: everything but the config goes, the word "done" first."""
+        for name in ("done.json", "state.safetensors", "model.safetensors", "metrics.jsonl"):
+            (self.path / name).unlink(missing_ok=True)
+
+    def append(self, rows: Iterable[Row]) -> None:
+        try:
+            with open(self.path / "metrics.jsonl", "a") as file:
+                file.write("".join(json.dumps(row) + "\n" for row in rows))
+        except OSError as error:
+            raise UsageError(f"cannot write {self.path / 'metrics.jsonl'}: {error.strerror or error}") from None
+
+    def rows(self) -> list[Row]:
+        return read_rows(self.path / "metrics.jsonl")
+
+    def rewind(self, step: int) -> None:
+        """Forget what a run resumed at `step` will write again, the same: later training rows, and measurements from
+        `step` on (a kill may have cut one short)."""
+        keep = lambda r: r["step"] < step or (r["step"] == step and r["kind"] == "train")  # noqa: E731
+        write_rows(self.path / "metrics.jsonl", [r for r in self.rows() if keep(r)])
+
+    def save_state(self, tensors: dict[str, Tensor], step: int) -> None:
+        self._save("state.safetensors", tensors, step)
+
+    def save_model(self, tensors: dict[str, Tensor], step: int) -> None:
+        self._save("model.safetensors", tensors, step)
+
+    def _save(self, name: str, tensors: dict[str, Tensor], step: int) -> None:
+        held = {k: v.detach().contiguous() for k, v in tensors.items()}
+        write_atomic(self.path / name, save(held, metadata={"digest": self.digest, "step": str(step)}))
+
+    def load_state(self) -> tuple[dict[str, Tensor], int] | None:
+        """The last saved state and its step, or None for a run that has not saved yet."""
+        path = self.path / "state.safetensors"
+        return load_tensors(path) if path.exists() else None
+
+    def load_model(self) -> dict[str, Tensor]:
+        return load_tensors(self.path / "model.safetensors")[0]
+
+    def finish(self, facts: Row) -> None:
+        write_json(self.path / "done.json", facts)
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], int]:
+    """Tensors and step of a safetensors file. A file that is cut off or altered is refused in one line."""
+    try:
+        tensors = load_file(path)
+        with open(path, "rb") as file:
+            header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        step = int(header["__metadata__"]["step"])
+    except (SafetensorError, OSError, ValueError, KeyError, struct.error) as error:
+        raise UsageError(f"{path} is corrupt or cut off ({type(error).__name__}); use --fresh to start over") from None
+    return tensors, step
+
+
+def read_config(folder: Path, trust: tuple[str, ...] = ("recombine",)) -> Any:
+    """The config of a run folder, perhaps a stranger's: classes outside the trusted packages are refused."""
+    return from_json(read_json(folder / "config.json"), trust=trust, path=str(folder / "config.json"))
+
+
+def finite(tensors: dict[str, Tensor]) -> str | None:
+    """The name of the first tensor that holds a NaN or an infinity."""
+    return next((k for k, v in tensors.items() if not torch.isfinite(v).all()), None)

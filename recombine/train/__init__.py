@@ -1,0 +1,1 @@
+"""The training loop: resumable, exact, the same on one process or several."""

@@ -1,0 +1,116 @@
+"""One training loop that knows no objective. It is given a network, a per-sample loss and a function from step to batch; all
+randomness is in that batch, drawn by name, so a resumed run repeats an uninterrupted one bit for bit on the CPU and several
+processes see the same global batch as one."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from recombine.machine import Machine
+from recombine.store import RunFolder
+from recombine.train.fit import Batch, Fit, Loss, TrainConfig
+
+
+def share(batch: Any, rank: int, processes: int) -> Any:
+    """This process's part of a global batch."""
+    if isinstance(batch, Tensor):
+        return batch.chunk(processes)[rank]
+    parts = [share(b, rank, processes) for b in batch]
+    return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
+
+
+def train(
+    net: nn.Module,
+    loss: Loss,
+    batch: Callable[[int], Batch],
+    config: TrainConfig,
+    folder: RunFolder,
+    machine: Machine,
+    observe: Callable[[int], list[dict[str, Any]]] | None = None,
+    observe_at: tuple[int, ...] = (),
+) -> nn.Module:
+    """Train `net` to the end of `config`, resuming where the folder left off; returns it with its averaged weights.
+    `observe(step)` is called with those weights in place at the steps in `observe_at`; its rows are kept in the folder."""
+    fit = Fit(net, loss, config, machine)
+    if not folder.done:
+        _resume(fit, folder)
+        _loop(fit, batch, folder, observe, set(observe_at))
+    with torch.no_grad():
+        for name, tensor in folder.load_model().items():
+            fit.params[name].copy_(tensor)
+    return net
+
+
+def _resume(fit: Fit, folder: RunFolder) -> None:
+    folder.open()
+    if saved := folder.load_state():
+        fit.load(*saved)
+    if fit.machine.rank == 0:
+        folder.rewind(fit.step)
+
+
+def _loop(fit: Fit, batch: Callable, folder: RunFolder, observe: Callable | None, observe_at: set[int]) -> None:
+    machine, config, began = fit.machine, fit.config, time.perf_counter()
+    saved, observing = began, 0.0
+    with machine.progress(folder.digest, config.steps, fit.step) as bar:
+        try:
+            while True:
+                if observe and fit.step in observe_at:
+                    observing += _observe(fit, folder, observe)
+                if fit.step >= config.steps:
+                    break
+                values = fit.advance(share(batch(fit.step), machine.rank, machine.processes))
+                if fit.step % config.log_every == 0 or fit.step == config.steps:
+                    _log(fit, folder, values, bar)
+                if time.perf_counter() - saved > machine.save_seconds:
+                    _save(fit, folder)
+                    saved = time.perf_counter()
+        except KeyboardInterrupt:
+            _save(fit, folder)
+            raise
+    _finish(fit, folder, time.perf_counter() - began, observing)
+
+
+def _observe(fit: Fit, folder: RunFolder, observe: Callable) -> float:
+    """Measure with the averaged weights in place; the seconds it took."""
+    began = time.perf_counter()
+    fit.check()
+    if fit.machine.rank == 0:
+        with fit.averaged():
+            rows = observe(fit.step)
+        folder.append(rows)
+    if fit.machine.processes > 1:
+        dist.barrier()
+    return time.perf_counter() - began
+
+
+def _log(fit: Fit, folder: RunFolder, values: tuple[Tensor, Tensor], bar: Any) -> None:
+    fit.check()
+    loss, norm = (float(v) for v in values)
+    if fit.machine.rank == 0:
+        row = {"kind": "train", "step": fit.step, "loss": loss, "norm": norm, "lr": fit.config.rate(fit.step - 1)}
+        folder.append([row])
+        fit.machine.board(folder.digest, row)
+    bar(fit.step, f"loss {loss:.4f}")
+
+
+def _save(fit: Fit, folder: RunFolder) -> None:
+    fit.check()
+    if fit.machine.rank == 0:
+        folder.save_state(fit.state(), fit.step)
+
+
+def _finish(fit: Fit, folder: RunFolder, seconds: float, observing: float) -> None:
+    fit.check()
+    if fit.machine.rank == 0:
+        folder.save_model(fit.ema, fit.step)
+        if fit.machine.keep_state:
+            _save(fit, folder)
+        facts = {"step": fit.step, "seconds": round(seconds, 2), "observing": round(observing, 2)}
+        folder.finish(facts | fit.machine.facts())
+    if fit.machine.processes > 1:
+        dist.barrier()
