@@ -84,14 +84,18 @@ class RunFolder:
         return (self.path / "done.json").exists()
 
     def open(self) -> None:
-        """Make the folder and write its config, unless it is there."""
-        (self.path / "samples").mkdir(parents=True, exist_ok=True)
-        if not (self.path / "config.json").exists():
-            write_json(self.path / "config.json", to_json(self.config))
+        """Make the folder and write its config; a folder that is there must hold this very config."""
+        path = self.path / "config.json"
+        if not path.exists():
+            write_json(path, to_json(self.config))
+        elif read_config(self.path) != self.config:
+            raise UsageError(
+                f"{path} is not the config of run {self.digest}; it was altered, use --fresh or another --out"
+            )
 
     def erase(self) -> None:
-        """Start over: everything but the config goes, the word "done" first."""
-        for name in ("done.json", "state.safetensors", "model.safetensors", "metrics.jsonl"):
+        """Start over: everything goes, the word "done" first."""
+        for name in ("done.json", "state.safetensors", "model.safetensors", "metrics.jsonl", "config.json"):
             (self.path / name).unlink(missing_ok=True)
 
     def append(self, rows: Iterable[Row]) -> None:

@@ -55,7 +55,8 @@ class Claim:
 @dataclass(frozen=True)
 class Study:
     """One question. `settings(scale)` is a frozen dataclass, open to --set; `compute(settings, lab)` yields rows; `draw`
-    makes the figures from rows alone. `widget` names an interactive part of the page (report/widgets/<widget>.html)."""
+    makes the figures from rows alone. `widget` names an interactive part of the page (report/widgets/<widget>.html);
+    `describe(settings)` adds what the page needs to know (the factor space, the levels, the paper's curve)."""
 
     name: str
     question: str
@@ -67,11 +68,12 @@ class Study:
     claims: tuple[Claim, ...]
     draw: Callable[[Rows, Path], list[Figure]]
     widget: str | None = None
+    describe: Callable[[Any], dict[str, Any]] = lambda settings: {}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judged claim, as it stands in claims.json."""
+    """A judged claim; `json()` is how it stands in claims.json."""
 
     claim: Claim
     judgement: Judgement | None
@@ -86,6 +88,22 @@ class Verdict:
         if self.judgement is None or (self.claim.trained and (self.scale != "full" or self.seeds < MIN_SEEDS)):
             return "not measured"
         return {True: "reproduced", False: "not reproduced", "partly": "partly"}[self.judgement.holds]
+
+    def json(self, study: str) -> dict[str, Any]:
+        c, j = self.claim, self.judgement
+        return {
+            "id": c.id,
+            "study": study,
+            "paper": c.paper,
+            "statement": c.statement,
+            "expected": c.expected,
+            "measured": j.measured if j else {},
+            "interval": list(j.interval) if j and j.interval else None,
+            "verdict": self.word,
+            "scale": self.scale,
+            "seeds": self.seeds,
+            "provenance": self.provenance,
+        }
 
 
 def judge(claim: Claim, rows: Rows, scale: Scale, seeds: int, provenance: dict[str, Any]) -> Verdict:

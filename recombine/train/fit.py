@@ -147,7 +147,7 @@ class Fit:
         return swapped(self.params, self.ema)
 
 
-class swapped:  # noqa: N801
+class swapped:
     """Two sets of weights exchanged in place while the block runs; compiled code and graphs keep their addresses."""
 
     def __init__(self, first: dict[str, Tensor], second: dict[str, Tensor]):

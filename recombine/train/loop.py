@@ -35,6 +35,7 @@ def train(
 ) -> nn.Module:
     """Train `net` to the end of `config`, resuming where the folder left off; returns it with its averaged weights.
     `observe(step)` is called with those weights in place at the steps in `observe_at`; its rows are kept in the folder."""
+    folder.open()
     fit = Fit(net, loss, config, machine)
     if not folder.done:
         _resume(fit, folder)
@@ -46,7 +47,6 @@ def train(
 
 
 def _resume(fit: Fit, folder: RunFolder) -> None:
-    folder.open()
     if saved := folder.load_state():
         fit.load(*saved)
     if fit.machine.rank == 0:

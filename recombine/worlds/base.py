@@ -1,12 +1,13 @@
 """The World waist: whatever renders factors into pictures and reads them back."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from recombine.config import UsageError
 from recombine.worlds.factors import Composition, Condition, FactorSpace
 
 INVALID = -1
@@ -22,6 +23,18 @@ class Rendered(NamedTuple):
 
 class World(ABC):
     """A frozen dataclass: it is its own config. Images are float32 in [0, 1]; everything happens on the generator's device."""
+
+    readable: ClassVar[bool] = True
+    """Whether `read` is exact. Where it is not, a trained probe has to judge."""
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """A world given as plain text, as in `--set world=path/to/folder`: one's own pictures are a world."""
+        from recombine.worlds.folder import Folder
+
+        if not issubclass(Folder, cls):
+            raise UsageError(f"{text!r}: a {cls.__name__} cannot be given as text")
+        return Folder.open(text)
 
     @property
     @abstractmethod

@@ -1,0 +1,121 @@
+"""One training step of the house (compiled, replayed as a CUDA graph) against the same step written plainly in eager PyTorch
+with autocast: same shapes, batch and precision, side by side in one run, with the share of the matrix-product ceiling that is
+measured in the same run. On a CPU the shapes shrink and only the ratio is of use."""
+
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+from _plain import PlainDiT, PlainStep
+
+from recombine.machine import Machine
+from recombine.nets.conditioning import Conditioning
+from recombine.nets.dit import DiT, DiTConfig
+from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.diffusion import Diffusion
+from recombine.rng import seeded
+from recombine.train.fit import Fit, TrainConfig
+from recombine.worlds.factors import Condition, Factor, FactorSpace
+
+SPACE = FactorSpace((Factor("a", ("0", "1"), 1), Factor("b", ("0", "1"), 1), Factor("c", ("0", "1"), 1)))
+SHAPES = {"small": (7, 448, 7, 28, 4, 256), "large": (12, 768, 12, 64, 4, 256)}
+"""depth, width, heads, picture side, patch, batch: 49 and 256 tokens."""
+TINY = {"small": (2, 64, 2, 28, 4, 8), "large": (2, 64, 2, 64, 4, 4)}
+
+
+def flops(depth: int, width: int, length: int, batch: int) -> float:
+    """Matrix-product operations of one step: forward plus twice that backward."""
+    per_token = depth * (2 * 12 * width**2 + 4 * length * width)
+    per_picture = 2 * width * (6 * depth + 2) * width
+    return 3 * batch * (length * per_token + per_picture)
+
+
+def timed(step, device: torch.device, warm: int, count: int) -> float:
+    """Seconds per call, the median of five stretches."""
+    sync = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    for _ in range(warm):
+        step()
+    stretches = []
+    for _ in range(5):
+        sync()
+        began = time.perf_counter()
+        for _ in range(count):
+            step()
+        sync()
+        stretches.append((time.perf_counter() - began) / count)
+    return sorted(stretches)[2]
+
+
+def ceiling(device: torch.device) -> float:
+    """The rate of a large bf16 matrix product, in operations per second."""
+    n = 8192 if device.type == "cuda" else 512
+    a, b = (torch.randn(n, n, device=device, dtype=torch.bfloat16) for _ in range(2))
+    return 2 * n**3 / timed(lambda: a @ b, device, 5, 20)
+
+
+def ours(shape: tuple[int, ...], machine: Machine):
+    depth, width, heads, side, patch, batch = shape
+    device, objective = machine.device, Diffusion()
+    net = DiT(DiTConfig(TransformerConfig(depth, width, heads), patch), Conditioning(), (3, side, side), SPACE)
+    fit = Fit(net, objective.loss, TrainConfig(batch=batch, precision="bfloat16"), machine)
+    pool = torch.randn(1024, 3, side, side, device=device)
+    condition = Condition(
+        torch.zeros(1024, 3, dtype=torch.long, device=device),
+        torch.rand(1024, 3, device=device),
+        torch.ones(1024, 3, dtype=torch.bool, device=device),
+    )
+
+    def step() -> None:
+        rng = seeded("bench", fit.step, device=device)
+        pick = torch.randint(1024, (batch,), generator=rng, device=device)
+        fit.advance((pool[pick], condition.rows(pick), objective.draw(pool[pick].shape, rng)))
+
+    return step
+
+
+def plain(shape: tuple[int, ...], device: torch.device):
+    depth, width, heads, side, patch, batch = shape
+    length, dim = (side // patch) ** 2, 3 * patch**2
+    update = PlainStep(PlainDiT(depth, width, heads, length, dim), device)
+    x, label = torch.randn(1024, length, dim, device=device), torch.rand(1024, 3, device=device)
+
+    def step() -> None:
+        pick = torch.randint(1024, (batch,), device=device)
+        update(x[pick], label[pick])
+
+    return step
+
+
+def compare(name: str, machine: Machine) -> dict:
+    gpu = machine.device.type == "cuda"
+    shape = (SHAPES if gpu else TINY)[name]
+    depth, width, _, side, patch, batch = shape
+    count = {"small": 100, "large": 15}[name] if gpu else 2
+    slow = timed(plain(shape, machine.device), machine.device, 5, count)
+    fast = timed(ours(shape, machine), machine.device, 10, count)
+    work, top = flops(depth, width, (side // patch) ** 2, batch), ceiling(machine.device)
+    return {
+        "name": f"training step, {name}: {(side // patch) ** 2} tokens, depth {depth}, width {width}, batch {batch}",
+        "ratio": slow / fast,
+        "steps_per_s": 1 / fast,
+        "plain_steps_per_s": 1 / slow,
+        "share_of_ceiling": work / fast / top,
+        "plain_share": work / slow / top,
+        "ceiling_tflops": top / 1e12,
+        "compile": machine.compile,
+        **machine.facts(),
+    }
+
+
+def main() -> list[dict]:
+    machine = Machine.find("auto")
+    torch.manual_seed(0)
+    return [compare(name, machine) for name in SHAPES]
+
+
+if __name__ == "__main__":
+    for row in main():
+        print(row)

@@ -1,0 +1,24 @@
+"""`recombine bench`: runs the files of benchmarks/, each with a `main() -> list of rows`, and prints the rows."""
+
+import json
+import runpy
+from pathlib import Path
+
+from recombine.config import UsageError
+
+
+def folder() -> Path:
+    package = Path(__file__).parent
+    return next((p for p in (package / "_benchmarks", package.parent / "benchmarks") if p.is_dir()), package / "_benchmarks")
+
+
+def run_benchmarks(names: list[str], as_json: bool) -> None:
+    known = {p.stem: p for p in sorted(folder().glob("*.py")) if not p.stem.startswith("_")}
+    if unknown := [n for n in names if n not in known]:
+        raise UsageError(f"no benchmark {unknown[0]!r}; there are {', '.join(known)}")
+    rows = [{"benchmark": name, **row} for name in names or known for row in runpy.run_path(str(known[name]))["main"]()]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    for row in rows:
+        print("  ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))

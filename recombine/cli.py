@@ -1,0 +1,167 @@
+"""The command line: parsing and printing only. torch is imported when a command needs it, not before."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from recombine.config import UsageError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="STUDY...", help="Studies to run, or 'tour' for every pillar once.")
+]
+ScaleOption = Annotated[str, typer.Option(help="smoke, laptop or full.")]
+SeedsOption = Annotated[int, typer.Option(help="Number of seeds; 0 = the scale's own (1, 1, 3).")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+OutOption = Annotated[Path, typer.Option(help="Where results go.")]
+SetOption = Annotated[
+    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.seed=3.")
+]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Train again even where a run is on disk.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+DirArgument = Annotated[
+    Path | None, typer.Argument(metavar="[DIR]", help="A results folder; default: the shipped results.")
+]
+SEEDS = {"smoke": 1, "laptop": 1, "full": 3}
+
+
+@app.command("list")
+def list_(json_: JsonOption = False) -> None:
+    """Every study: its question, paper, claims and cost."""
+    from recombine.studies import MODULES, TOUR, find
+
+    studies = [find(name) for name in MODULES]
+    if json_:
+        entries = [_entry(s) for s in studies]
+        print(json.dumps(entries + [{"name": "tour", "question": "Every pillar once.", "parts": list(TOUR)}], indent=1))
+        return
+    for s in studies:
+        costs = "; ".join(f"{k}: {v}" for k, v in s.cost.items())
+        print(
+            f"{s.name:<14}{s.question}\n{'':<14}paper {s.paper} · claims {', '.join(c.id for c in s.claims)}\n{'':<14}{costs}\n"
+        )
+    print(f"{'tour':<14}Every pillar once: {', '.join(TOUR)}.")
+
+
+def _entry(study: Any) -> dict[str, Any]:
+    claims = [{"id": c.id, "statement": c.statement, "expected": c.expected, "paper": c.paper} for c in study.claims]
+    return {"name": study.name, "question": study.question, "paper": study.paper, "claims": claims, "cost": study.cost}
+
+
+@app.command()
+def run(
+    names: Names,
+    scale: ScaleOption = "laptop",
+    seeds: SeedsOption = 0,
+    device: DeviceOption = "auto",
+    out: OutOption = Path("out"),
+    set_: SetOption = [],  # noqa: B006
+    fresh: FreshOption = False,
+) -> None:
+    """Train or compute what is missing, measure, judge, and write the report."""
+    if scale not in SEEDS:
+        raise UsageError(f"--scale {scale}: not one of {', '.join(SEEDS)}")
+    if seeds < 0:
+        raise UsageError(f"--seeds {seeds}: must be positive")
+    from recombine.config import override
+    from recombine.studies import TOUR, find
+
+    studies = [find(n) for name in names for n in (TOUR if name == "tour" else (name,))]
+    settings = [s.settings(scale) for s in studies]
+    for assignment in set_:
+        settings = [override(s, assignment) for s in settings]
+    _writable(out)
+    from recombine.machine import Machine
+    from recombine.report.site import write_site
+    from recombine.studies.lab import Lab, run_study
+
+    lab = Lab(Machine.find(device), out, scale, seeds or SEEDS[scale], fresh)
+    for study, chosen in zip(studies, settings, strict=True):
+        lab.note(f"== {study.name}: {study.question}")
+        run_study(study, chosen, lab)
+    if lab.machine.rank == 0:
+        page = write_site(out)
+        _print_claims([out / s.name for s in studies])
+        print(f"\nReport: {page.resolve()}")
+
+
+def _writable(out: Path) -> None:
+    """Fail before the work, not after it."""
+    from recombine.store import write_atomic
+
+    write_atomic(out / ".writable", "")
+    (out / ".writable").unlink()
+
+
+def _print_claims(folders: list[Path]) -> None:
+    from recombine.studies.claims import table
+
+    table([f / "claims.json" for f in folders])
+
+
+@app.command()
+def claims(directory: DirArgument = None, json_: JsonOption = False) -> None:
+    """The table of all claims: expected, measured, verdict."""
+    from recombine.studies.claims import read_all, shipped, table
+
+    root = directory or shipped()
+    paths = sorted(root.glob("*/claims.json"))
+    if not paths:
+        raise UsageError(f"{root}: no claims there (looked for <study>/claims.json)")
+    if json_:
+        print(json.dumps(read_all(paths), indent=1))
+    else:
+        table(paths)
+
+
+@app.command()
+def report(directory: DirArgument = None, open_: Annotated[bool, typer.Option("--open")] = False) -> None:
+    """One site over everything in DIR."""
+    from recombine.report.site import write_site
+
+    page = write_site(directory or Path("out"))
+    print(page.resolve())
+    if open_:
+        typer.launch(str(page.resolve()))
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]")] = None, json_: JsonOption = False
+) -> None:
+    """The benchmarks: ratios, side by side in one run."""
+    from recombine.bench import run_benchmarks
+
+    run_benchmarks(names or [], json_)
+
+
+def main() -> None:
+    """Exit status: 0 done, 1 a run failed, 2 wrong usage or bad input (one line, no traceback)."""
+    try:
+        app(standalone_mode=False)
+    except UsageError as error:
+        _stop(str(error), 2)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        _stop("stopped; the same command goes on from here", 130)
+    except Exception as error:
+        _stop_other(error)
+
+
+def _stop_other(error: Exception) -> None:
+    """Click's usage errors are one line and exit 2; a run that failed says so and exits 1."""
+    if hasattr(error, "format_message"):
+        _stop(error.format_message(), 2)
+    if type(error).__name__ == "Diverged":
+        _stop(str(error), 1)
+    raise error
+
+
+def _stop(text: str, status: int) -> None:
+    print(f"recombine: {' '.join(text.split())}", file=sys.stderr)
+    sys.exit(status)

@@ -1,0 +1,121 @@
+"""One study, one self-contained page."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from recombine.config import UsageError
+from recombine.report.read import VERDICTS, Record, Results, read_json, read_results
+from recombine.report.render import environment, widget, write
+from recombine.report.sheets import picture_uri
+from recombine.report.svg import inline_svg
+from recombine.report.training import training
+
+LARGEST_DRAWING = 800_000
+"""Bytes of SVG beyond which a figure is shown as a picture."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure as it stands on the page."""
+
+    name: str
+    title: str
+    caption: str
+    markup: Markup
+
+
+@dataclass(frozen=True)
+class Page:
+    """A study ready to be written: what the page shows, and what the site's index shows of it."""
+
+    results: Results
+    explorer: Record | None
+    figures: list[Shown]
+    counts: list[tuple[str, int]]
+
+
+def write_study(folder: Path) -> Path:
+    """`folder/index.html` from what lies in `folder` and in the run folders beside it."""
+    folder = Path(folder)
+    return write(folder / "index.html", render_page(prepare(folder), environment()))
+
+
+def prepare(folder: Path) -> Page:
+    """Read all that the page needs, so that whatever is broken is found before anything is written."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder")
+    results = read_results(folder)
+    figures = [show(folder, figure) for figure in results.study["figures"]]
+    return Page(results, training(results), figures, count(results.claims))
+
+
+def count(claims: list[Record]) -> list[tuple[str, int]]:
+    """How many claims have each verdict, best first."""
+    found = Counter(claim["verdict"] for claim in claims)
+    return [(verdict, found[verdict]) for verdict in VERDICTS if found[verdict]]
+
+
+def show(folder: Path, figure: Record, prefix: str = "f") -> Shown:
+    """The drawing inline, so that it follows light and dark; the picture where there is no drawing or it is too large."""
+    name, title = figure["name"], str(figure.get("title") or figure["name"])
+    drawing, picture = (folder / "figures" / f"{name}.{kind}" for kind in ("svg", "png"))
+    if drawing.is_file() and (drawing.stat().st_size <= LARGEST_DRAWING or not picture.is_file()):
+        markup = Markup(inline_svg(drawing, f"{prefix}-{folder.name}-{name}".replace(".", "-"), title))
+    elif picture.is_file():
+        markup = Markup('<img class="picture" alt="{}" src="{}">').format(title, picture_uri(picture))
+    else:
+        raise UsageError(f"{drawing}: there is no such file, nor a .png beside it")
+    return Shown(name, title, str(figure.get("caption") or ""), markup)
+
+
+def render_page(page: Page, templates: Environment) -> str:
+    study = page.results.study
+    return templates.get_template("study.html").render(
+        page=page,
+        study=study,
+        claims=page.results.claims,
+        explorer=page.explorer,
+        start=first_view(page.explorer) if page.explorer else None,
+        configs=configs(page.results),
+        widget=widget(study.get("widget"), templates.globals["nonce"]),
+        provenance=study.get("provenance") or {},
+    )
+
+
+def first_view(explorer: Record) -> Record:
+    """What is shown before, or without, any script: the last step of the first run."""
+    run, probes = explorer["runs"][0], explorer["probes"]
+    return {
+        "run": run,
+        "step": run["steps"][-1],
+        "probe": probes[0],
+        "sheet": explorer["sheets"][run["sheets"][-1][1]] if run["sheets"] else None,
+        "scores": {c["code"]: {p: last(run, p, c["code"]) for p in probes} for c in explorer["compositions"]},
+        "quality": quality(explorer, run["id"]),
+    }
+
+
+def last(run: Record, probe: str, code: str) -> list[float | None] | None:
+    scores = run["scores"].get(probe, {}).get(code)
+    return scores[-1] if scores else None
+
+
+def quality(explorer: Record, run: str) -> list[tuple[Any, dict[str, list[float | None]]]]:
+    """Per level, each probe's accuracy on real pictures."""
+    rows = [r for r in explorer["quality"] if r["run"] in (None, run)] or explorer["quality"]
+    levels = sorted({r["level"] for r in rows}, key=lambda level: (level is None, str(level)))
+    return [(level, {r["probe"]: r["score"] for r in reversed(rows) if r["level"] == level}) for level in levels]
+
+
+def configs(results: Results) -> list[Record]:
+    """Each run with its whole config, where the run folder is at hand."""
+    found = []
+    for run in results.runs:
+        path = results.run_folder(run["digest"]) / "config.json"
+        found.append({**run, "config": read_json(path) if path.is_file() else None})
+    return found

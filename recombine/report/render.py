@@ -1,0 +1,111 @@
+"""Templates, and how values are written in them. Autoescape is on: a name from a results folder is text, never markup."""
+
+import hashlib
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup, escape
+
+from recombine.figures import LEVELS
+
+HERE = Path(__file__).parent
+SCRIPTS = ("curves.js", "page.js")
+WIDGET_NAME = re.compile(r"[a-z-]+")
+HOSTILE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+MARKS = {"reproduced": "✓", "partly": "◐", "not reproduced": "✕", "not measured": "–", "smoke": "·"}
+
+
+def environment() -> Environment:
+    loader = FileSystemLoader(HERE / "templates")
+    made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    made.filters |= {"number": number, "percent": percent, "prose": prose, "script_json": script_json, "pretty": pretty}
+    made.filters |= {"kebab": lambda verdict: verdict.replace(" ", "-"), "level": level_name, "duration": duration}
+    script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    nonce = hashlib.sha256(script.encode()).hexdigest()[:24]
+    style = (HERE / "style.css").read_text(encoding="utf-8")
+    made.globals |= {"css": Markup(style), "js": Markup(script), "nonce": nonce, "colours": LEVELS, "marks": MARKS}
+    return made
+
+
+def number(value: Any) -> str:
+    """0.7, 1.2e-10, 28,200: four digits are enough for a reader; rows hold the rest."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, float):
+        if value and math.isfinite(value) and not 1e-3 <= abs(value) < 1e5:
+            digits, power = f"{value:.2e}".split("e")
+            return f"{float(digits):g}e{int(power)}"
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return ", ".join(map(number, value))
+    return str(value)
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}\u202f%"
+
+
+def duration(seconds: Any) -> str:
+    if not isinstance(seconds, (int, float)):
+        return str(seconds)
+    for limit, unit, name in ((100, 1, "s"), (6000, 60, "min")):
+        if seconds < limit:
+            return f"{seconds / unit:.1f} {name}"
+    return f"{seconds / 3600:.1f} h"
+
+
+def level_name(level: Any) -> str:
+    return "seen" if level == 0 else f"level {level}"
+
+
+def prose(text: Any) -> Markup:
+    """Plain text with blank lines -> paragraphs; lines that all begin with "- " -> a list; `code` in backticks."""
+    blocks = [b.strip("\n") for b in re.split(r"\n\s*\n", str(text or "").strip()) if b.strip()]
+    return Markup("\n").join(_block(block) for block in blocks)
+
+
+def _block(block: str) -> Markup:
+    items = re.split(r"\n\s*[-*] ", "\n" + block)
+    if not items[0].strip() and len(items) > 1:
+        listed = [Markup("<li>{}</li>").format(_inline(item)) for item in items[1:]]
+        return Markup("<ul>{}</ul>").format(Markup("").join(listed))
+    return Markup("<p>{}</p>").format(_inline(block))
+
+
+def _inline(text: str) -> Markup:
+    escaped = str(escape(" ".join(text.split())))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))
+
+
+def script_json(value: Any) -> Markup:
+    """JSON that may stand inside a script element: nothing in it can close the element."""
+    return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).translate(HOSTILE))
+
+
+def pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def widget(name: Any, nonce: str) -> Markup | None:
+    """The interactive fragment called `name`, if the package has it; only our own files are ever included."""
+    if not isinstance(name, str) or not WIDGET_NAME.fullmatch(name):
+        return None
+    path = HERE / "widgets" / f"{name}.html"
+    if not path.is_file():
+        return None
+    return Markup(path.read_text(encoding="utf-8").replace("<script", f'<script nonce="{nonce}"'))
+
+
+def write(path: Path, text: str) -> Path:
+    """All or nothing: a page is never half there."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+    return path

@@ -1,0 +1,52 @@
+"""Claims on disk: reading them, and the table of them."""
+
+from pathlib import Path
+from typing import Any
+
+from recombine.config import UsageError
+from recombine.store import read_json
+
+MARKS = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not measured": "dim", "smoke": "dim"}
+
+
+def shipped() -> Path:
+    """The reference results that come with the project."""
+    package = Path(__file__).parents[1]
+    return next((p for p in (package / "_results", package.parent / "results") if p.is_dir()), package / "_results")
+
+
+def read_all(paths: list[Path]) -> list[dict[str, Any]]:
+    found = []
+    for path in paths:
+        claims = read_json(path)
+        if not isinstance(claims, list):
+            raise UsageError(f"{path} does not hold a list of claims")
+        found += claims
+    return found
+
+
+def number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def measured(claim: dict[str, Any]) -> str:
+    return ", ".join(f"{k} {number(v)}" for k, v in claim["measured"].items()) or "-"
+
+
+def table(paths: list[Path]) -> None:
+    """Print the claims: a table on a terminal, tab-separated lines otherwise."""
+    import sys
+
+    claims = read_all(paths)
+    if not sys.stdout.isatty():
+        for c in claims:
+            print("\t".join([c["id"], c["verdict"], c["study"], c["scale"], f"{c['seeds']} seeds", c["expected"], measured(c)]))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table("id", "verdict", "claim", "expected", "measured", "scale", "seeds", pad_edge=False, box=None, row_styles=["", "on grey11"])
+    for c in claims:
+        verdict = f"[{MARKS[c['verdict']]}]{c['verdict']}[/]"
+        grid.add_row(c["id"], verdict, c["statement"], c["expected"], measured(c), c["scale"], str(c["seeds"]))
+    Console().print(grid)

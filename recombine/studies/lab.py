@@ -1,0 +1,95 @@
+"""The lab runs a study: settings -> rows -> claims and figures -> files. It is what a study is handed."""
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recombine.config import to_json
+from recombine.figures import entry
+from recombine.machine import Machine
+from recombine.store import RunFolder, write_json, write_rows
+from recombine.studies.base import Rows, Scale, Study, judge
+
+
+@dataclass
+class Lab:
+    """Where, how large, over how many seeds; `runs` collects what was trained."""
+
+    machine: Machine
+    out: Path
+    scale: Scale
+    seeds: int
+    fresh: bool = False
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def device(self) -> Any:
+        return self.machine.device
+
+    def note(self, text: str) -> None:
+        self.machine.note(text)
+
+    def record(self, folder: RunFolder, variant: str, seed: int) -> None:
+        label = f"{variant}, seed {seed}"
+        self.runs.append({"digest": folder.digest, "label": label, "variant": variant, "seed": seed})
+
+
+def run_study(study: Study, settings: Any, lab: Lab) -> Path:
+    """Compute, judge, draw, and write everything under `out/<study>`; the folder."""
+    began, folder = time.perf_counter(), lab.out / study.name
+    folder.mkdir(parents=True, exist_ok=True)
+    lab.runs = []
+    rows = Rows(r | {"scale": lab.scale} for r in study.compute(settings, lab))
+    if lab.machine.rank > 0:
+        return folder
+    provenance = _provenance(lab, time.perf_counter() - began)
+    verdicts = [judge(c, rows, lab.scale, lab.seeds, provenance).json(study.name) for c in study.claims]
+    figures = [entry(f) for f in study.draw(rows, folder / "figures")]
+    write_rows(folder / "rows.jsonl", rows)
+    write_json(folder / "claims.json", verdicts)
+    write_json(folder / "study.json", _facts(study, settings, lab) | {"figures": figures, "provenance": provenance})
+    return folder
+
+
+def _facts(study: Study, settings: Any, lab: Lab) -> dict[str, Any]:
+    return {
+        "name": study.name,
+        "question": study.question,
+        "paper": study.paper,
+        "about": study.about,
+        "scale": lab.scale,
+        "seeds": list(range(lab.seeds)),
+        "settings": to_json(settings),
+        "widget": study.widget,
+        "runs": lab.runs,
+        "space": None,
+        "levels": None,
+    } | study.describe(settings)
+
+
+def _provenance(lab: Lab, seconds: float) -> dict[str, Any]:
+    return {
+        "commit": commit(),
+        **lab.machine.facts(),
+        "seconds": round(seconds, 1),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "runs": [r["digest"] for r in lab.runs],
+    }
+
+
+def commit() -> str:
+    """The commit this code stands at; RECOMBINE_COMMIT says it where there is no repository."""
+    if given := os.environ.get("RECOMBINE_COMMIT"):
+        return given
+    here = Path(__file__).parent
+    try:
+        git = lambda *a: subprocess.run(["git", "-C", str(here), *a], capture_output=True, text=True, check=True)  # noqa: E731
+        return git("rev-parse", "--short=12", "HEAD").stdout.strip() + (
+            "+" if git("status", "--porcelain").stdout else ""
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

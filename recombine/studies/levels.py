@@ -1,0 +1,52 @@
+"""From accuracy rows to one number per level: per seed first, then over seeds."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from recombine.measure.intervals import bootstrap
+from recombine.studies.base import Rows
+
+Curve = list[tuple[int, float]]
+"""(step, accuracy), in order."""
+
+
+class Found(NamedTuple):
+    mean: float
+    interval: tuple[float, float]
+    values: list[float]
+
+
+def probe_of(rows: Rows) -> str:
+    """The probe that judges: the world's own reader where there is one, else the CNN."""
+    names = {r["probe"] for r in rows.where(kind="accuracy")}
+    return "read" if "read" in names else "cnn"
+
+
+def curve(rows: Rows, variant: str, seed: int, level: int, column: str = "joint", probe: str | None = None) -> Curve:
+    """The mean over a level's compositions at every checkpoint of one run."""
+    some = rows.where(kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows))
+    steps = sorted({r["step"] for r in some})
+    mean = lambda values: sum(values) / len(values)  # noqa: E731
+    return [(step, mean(some.where(step=step).column(column))) for step in steps]
+
+
+def late(points: Curve) -> float:
+    """The mean over the last quarter of the checkpoints."""
+    last = points[-max(1, len(points) // 4) :]
+    return sum(y for _, y in last) / len(last)
+
+
+def best(points: Curve) -> float:
+    return max(y for _, y in points)
+
+
+def seeds_of(rows: Rows, variant: str) -> list[int]:
+    return sorted({r["seed"] for r in rows.where(kind="accuracy", variant=variant)})
+
+
+def over_seeds(rows: Rows, variant: str, level: int, summary: Callable[[Curve], float]) -> Found:
+    """One summary per seed, their mean and its interval. LookupError where there are no such rows."""
+    values = [summary(c) for s in seeds_of(rows, variant) if (c := curve(rows, variant, s, level))]
+    if not values:
+        raise LookupError(f"no rows of {variant} at level {level}")
+    return Found(sum(values) / len(values), bootstrap(values), values)

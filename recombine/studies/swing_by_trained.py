@@ -1,0 +1,184 @@
+"""The experiments of the study `swing-by` that train networks by SGD, that show what went wrong in print, the phase diagrams,
+and the run at the user's own setting."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from recombine.rng import seeded
+from recombine.studies.base import Row
+from recombine.studies.swing_by_parts import OMEGA, REFERENCE, RHO, POINTS, follow, published_start, row, start, starts, thin
+from recombine.theory import detect, flow, mlp, sim
+from recombine.theory.sim import Task
+
+WIDE = 0.05**0.5
+"""The published networks read sigma = 0.05 as a variance."""
+
+
+def fit(task: Task, net: mlp.MLP, seeds: int, steps: int, away: float = 0.0, every: int = 10) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Linear networks trained at lr = d / 300 (so a step is 1/150 of gradient-flow time whatever d): the steps, the answers
+    to x^, its loss, and the training loss, read off the answers to the axes."""
+    epoch = mlp.compress(mlp.batches(task.concepts(5000, seeds, seeded(0, "clusters"), away)))
+    frame = torch.eye(task.s, task.dim, dtype=torch.float64)
+    probes = torch.cat([task.probe[None], frame])
+    t, out = mlp.train(net, net.init(seeds, seeded(0, "layers", net.depth)), epoch, probes, steps, task.dim / 300, every, frame)
+    train = 0.5 * ((out[:, :, 1:] - frame).square().sum(-1) * task.a[: task.s]).sum(-1)
+    return t, out[:, :, 0], sim.probe_loss(out[:, :, 0], task.probe), train
+
+
+def depth_and_dimension(seeds: int, steps: int) -> Iterator[Row]:
+    """How often networks swing by: over depth at d = 3, over d at depth 4."""
+    for depth, d in ((1, 3), (2, 3), (3, 3), (4, 3), (4, 2), (4, 8), (4, 64)):
+        task = Task((1.0, 2.0), WIDE, d)
+        t, out, loss, train = fit(task, mlp.MLP(d, depth), seeds if d < 64 else min(seeds, 32), steps if d < 64 else steps // 2)
+        rise = detect.relative_rise(loss)
+        steep = detect.relative_rise(train)[rise > detect.RISE]
+        yield row(
+            "t12", depth=depth, d=d, seeds=len(rise), share=(rise > detect.RISE).double().mean(), largest=rise.max(),
+            train_rise=steep.max() if len(steep) else 0.0, learned=(loss[:, -1] < 0.01 * loss[:, 0]).double().mean(),
+        )  # fmt: skip
+        if (depth, d) == (4, 3):
+            best = int(torch.where(detect.swings_by(loss), rise, -1).argmax())
+            for i in thin(len(t)):
+                point = {"x": out[best, i, 0], "y": out[best, i, 1], "ood": loss[best, i] / loss[best, 0]}
+                yield row("t12.curve", step=int(t[i]), **point, train=train[best, i] / train[best, 0])
+
+
+def truncation(seeds: int, steps: int) -> Iterator[Row]:
+    """The same networks and noise with and without the training points near x^."""
+    for sigma in (WIDE, 0.5):
+        task = Task((1.0, 2.0), sigma, 3)
+        radius = min(task.mu) / 2
+        net = mlp.MLP(3, 3)
+        (_, whole, before, _), (_, cut, after, _) = fit(task, net, seeds, steps), fit(task, net, seeds, steps, radius)
+        points = task.concepts(5000, seeds, seeded(0, "clusters"))
+        near = ((points - task.probe[:2]).norm(dim=-1) < radius).double().mean()
+        apart = (whole - cut).norm(dim=-1).amax(1) / task.probe.norm()
+        swung = [(detect.relative_rise(loss) > detect.RISE) for loss in (before, after)]
+        yield row(
+            "t11", sigma=sigma, removed=near, apart_median=apart.median(), apart_max=apart.max(), seeds=seeds,
+            same=(swung[0] == swung[1]).double().mean(), share=swung[0].double().mean(), share_cut=swung[1].double().mean(),
+        )  # fmt: skip
+
+
+def hypercube(seeds: int, epochs: int = 4, d: int = 64) -> Iterator[Row]:
+    """The order of the 16 probes, epoch by epoch, in the networks of the published figure."""
+    task = Task((1.0, 2.0, 3.0, 4.0), 0.5, d)
+    frame = sim.rotation(d, seeded(0, "rotation"))[: task.s]
+    points, corners = task.probes()
+    asked = points[:, : task.s] @ frame
+    data = mlp.batches(task.concepts(5000, seeds, seeded(0, "hypercube")))
+    for name, net in (("one layer", mlp.MLP(d)), ("two layers, ReLU", mlp.MLP(d, 2, relu=True))):
+        epoch = data if net.relu else mlp.compress(data)
+        length = epoch.shape[1]
+        t, out = mlp.train(net, net.init(seeds, seeded(0, "nodes")), epoch, asked, epochs * length, 0.1, length // 4, frame)
+        loss = 0.5 * (out - asked).square().sum(-1)
+        kept = detect.ordered_pairs(loss, corners)
+        for i, share in enumerate(kept.mean(0)):
+            yield row("t13", net=name, epoch=float(t[i]) / length, share=share, worst=kept[:, i].min(), seeds=seeds)
+        for when in (0, 1, 2, 4):
+            at = int((t / length - when).abs().argmin())
+            for v, value in zip(corners, loss[:, at].mean(0), strict=True):
+                yield row("t13.node", net=name, epoch=when, corner="".join(map(str, v)), loss=value)
+
+
+FIG5 = (torch.tensor([[0.5025, 1.1275, 0.0025]]).double(), torch.tensor([1.0, 1.5, 0.0]).double())
+"""Second moment and test point of the published two-layer figure, with its variance also on the third, empty coordinate."""
+
+
+def in_print(seeds: int) -> Iterator[Row]:
+    """A^2 for A, and the recurrence on W for the update of U, on the published starts and on fresh ones."""
+    a, z = FIG5
+    u = published_start(2333, 3, 5)
+    for variant, rates in (("A", a), ("A^2", a**2)):
+        loss = sim.probe_loss(flow.recurrence(u @ u.mT, rates, 0.01, 2000).output(z), z)
+        yield row("t14.fig5", variant=variant, rise=detect.relative_rise(loss)[0], descents=detect.descents(loss)[0])
+        for i in thin(2001, 200):
+            yield row("t14.fig5.curve", variant=variant, step=i, loss=loss[0, i] / loss[0, 0])
+    u, rates = published_start(233333, 3, 10), Task((0.7, 1.7, 3.0)).a[None] ** 2
+    paths = {"W recurrence": flow.recurrence(u @ u.mT, rates, 0.01, 20_000, 100), "U update": flow.flow(u, rates, 0.01, 40_000, 100, flow.euler)}
+    for name, path in paths.items():
+        w11 = path.w[0, :, 0, 0]
+        at = path.w[0, 100]
+        yield row("t14.fig10", update=name, w11=w11[100], w11_end=w11[-1], least=torch.linalg.eigvalsh(at).min())
+        for i, value in enumerate(w11.tolist()):
+            if abs(value) < 2:
+                yield row("t14.fig10.curve", update=name, step=100 * i, w11=value)
+    u = torch.rand(seeds, 3, 3, generator=seeded(0, "cone"), dtype=torch.float64) / 5
+    for name, w in (
+        ("W recurrence", flow.recurrence(u @ u.mT, a**2, 0.01, 10_000, 100).w),
+        ("U update", flow.flow(u, a**2, 0.01, 10_000, 100, flow.euler).w),
+    ):
+        broken = ~w.isfinite().all((1, 2, 3))
+        least = torch.linalg.eigvalsh(w.nan_to_num(0.0, 0.0, 0.0)).amin((1, 2))
+        outside = (least < -1e-9) | broken
+        yield row("t14.cone", update=name, outside=outside.double().mean(), diverged=broken.double().mean(), seeds=seeds)
+    for ratio in (4, 10, 100):
+        yield row("t14.assumptions", ratio=ratio, log10_omega=flow.largest_omega(ratio))
+
+
+def phases(grid: int) -> Iterator[Row]:
+    """The relative rise over (signal ratio, correlation) and over (sigma, scale of the start)."""
+    ratios, rhos = torch.linspace(1, 5, grid).tolist(), torch.linspace(-0.5, 0.99, grid).tolist()
+    cells = [(Task((1.0, r)), OMEGA, rho) for r in ratios for rho in rhos]
+    for (task, _, rho), rise in zip(cells, _rises(cells), strict=True):
+        yield row("phase.signal", ratio=task.mu[1], rho=rho, rise=rise)
+    sigmas, omegas = torch.linspace(0, 2, grid).tolist(), torch.logspace(-4, -0.3, grid).tolist()
+    cells = [(Task((1.0, 2.0), sigma), omega, RHO) for sigma in sigmas for omega in omegas]
+    for (task, omega, _), rise in zip(cells, _rises(cells), strict=True):
+        yield row("phase.start", sigma=task.sigmas[0], omega=omega, rise=rise)
+
+
+def _rises(cells: list[tuple[Task, float, float]]) -> Tensor:
+    """One batch with a clock per cell: dividing A by its weak rate only rescales time, so all cells share one step."""
+    a = torch.stack([task.a for task, _, _ in cells])
+    u = starts([(omega, rho) for _, omega, rho in cells])
+    z = torch.stack([task.probe for task, _, _ in cells])
+    dt, span = 0.4 / float((a[:, 1] / a[:, 0]).max()), 7.0
+    w = flow.flow(u, a / a[:, :1], dt, int(span / dt)).w
+    loss = 0.5 * (torch.einsum("btij,bj->bti", w, z) - z[:, None]).square().sum(-1)
+    return detect.relative_rise(loss)
+
+
+def yours(task: Task, omega: float, rho: float) -> Iterator[Row]:
+    """The user's own setting, with steps that follow the stiffness of the moment."""
+    path, cut = _patient(task, omega, rho)
+    out = path.output(task.probe)
+    loss, train = sim.probe_loss(out, task.probe), sim.train_loss(path.w, task.a[None])
+    rank = task.a[: task.s].argsort(stable=True).tolist()
+    weak, strong = rank[0], rank[-1]
+    shown = sorted({rank[round(i)] for i in torch.linspace(0, task.s - 1, min(task.s, 4)).tolist()})
+    names = [(f"w{i + 1}{j + 1}" if task.s < 10 else f"w{i + 1},{j + 1}", i, j) for i in shown for j in shown if i <= j]
+    times = detect.learning_times(path.t, path.w[:, :, range(task.s), range(task.s)], torch.ones(task.s))
+    order = " ".join(str(int(k) + 1) for k in detect.order(times)[0, :16])
+    yield row(
+        "yours.summary", mu=" ".join(f"{m:g}" for m in task.mu[:16]), sigma=" ".join(f"{x:g}" for x in task.sigmas[:16]),
+        omega=omega, rho=rho, d=task.dim, s=task.s, weak=weak + 1, strong=strong + 1, mu_weak=task.mu[weak], mu_strong=task.mu[strong],
+        rise=detect.relative_rise(loss)[0], swing_by=int(detect.swings_by(loss)[0]), descents=detect.descents(loss)[0],
+        train_rise=detect.relative_rise(train)[0], order=order, end=loss[0, -1] / loss[0, 0], horizon_cut=int(cut),
+    )  # fmt: skip
+    for i in range(len(path.t)):
+        entries = {name: path.w[0, i, p, q] for name, p, q in names}
+        losses = {"ood": loss[0, i] / loss[0, 0], "train": train[0, i] / train[0, 0]}
+        yield row("yours.curve", t=path.t[i], x=out[0, i, weak], y=out[0, i, strong], **losses, **entries)
+    if task.s <= 4:
+        for stage in detect.stages(path.t, path.w[0], task.a, task.s):
+            yield row("yours.stage", stage=stage.name, entry=stage.entry, by=stage.by, start=stage.start, end=stage.end)
+
+
+def _patient(task: Task, omega: float, rho: float) -> tuple[flow.Trajectory, bool]:
+    """W at POINTS even times until the weakest concept is learned, and whether the horizon had to be cut short."""
+    d, a = task.dim, task.a[None]
+    schur = omega * (1 - rho) * (1 + (d - 1) * rho) / max(1 + (d - 2) * rho, 1e-9)
+    horizon = (math.log(1 / min(max(schur, 1e-5), 0.5)) + 7) / (2 * float(task.a[task.a > 0].min()))
+    fast, most = float(task.a.max()), 24_000 * min(1.0, 16 / d)
+    cut = horizon * fast / 0.1 > most
+    gap = min(horizon, most * 0.1 / fast) / POINTS
+    w = [flow.correlated(omega, rho, d)]
+    for _ in range(POINTS):
+        size = max(1.0, float(torch.linalg.matrix_norm(w[-1], 2)))
+        steps = max(1, math.ceil(gap * fast * size / 0.1))
+        w.append(flow.flow(flow.root(w[-1])[None], a, gap / steps, steps, steps).w[0, -1])
+    return flow.Trajectory(torch.arange(POINTS + 1, dtype=torch.float64) * gap, torch.stack(w)[None]), cut

@@ -1,0 +1,127 @@
+"""Shapes2D: one upright shape on a light background. Three factors: shape, colour, size; position is a nuisance.
+
+The papers' task is binary: circle or triangle, red or blue, large or small. Each picture has its own colour and size,
+jittered around its class's centre, and these are its `values`: true RGB, and the radius as a fraction of the picture."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from recombine.worlds import shapes2d_read
+from recombine.worlds.base import Rendered, World
+from recombine.worlds.factors import Factor, FactorSpace
+from recombine.worlds.outlines import NAMES, OUTLINES, cover, depth
+
+COLORS = {"red": (0.9, 0.1, 0.1), "blue": (0.1, 0.1, 0.9), "green": (0.1, 0.9, 0.1)}
+RADII = {"large": 8.0 / 28, "small": 4.8 / 28}
+CHUNK_PIXELS = 256 * 28 * 28
+"""Pixels drawn at once on a CPU, so that what is in between stays in the cache. A GPU takes the whole batch."""
+
+
+class Tables(NamedTuple):
+    """The world's constants as tensors, one row per value."""
+
+    rgb: Float[Tensor, "n 3"]
+    radius: Float[Tensor, "n"]
+    reach: Float[Tensor, "n 3"]
+
+
+@dataclass(frozen=True)
+class Shapes2D(World):
+    """Jitter is uniform: `color_jitter` is added to each channel, `size_jitter` is relative. A shape of radius r covers
+    the area of a circle of radius r, whatever it is; it always lies wholly inside the picture."""
+
+    size: int = 28
+    shapes: tuple[Literal["circle", "triangle", "square"], ...] = ("circle", "triangle")
+    colors: tuple[Literal["red", "blue", "green"], ...] = ("red", "blue")
+    sizes: tuple[Literal["large", "small"], ...] = ("large", "small")
+    color_jitter: float = 0.06
+    size_jitter: float = 0.06
+    background: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.size < 16:
+            raise ValueError(f"size={self.size}: at least 16 pixels are needed")
+        for name, known in (("shapes", NAMES), ("colors", tuple(COLORS)), ("sizes", tuple(RADII))):
+            given = getattr(self, name)
+            if not given or len(set(given)) < len(given) or not set(given) <= set(known):
+                raise ValueError(f"{name}={list(given)}: one or more of {', '.join(known)}, each once")
+        for name, low, high in (("color_jitter", 0, 0.1), ("size_jitter", 0, 0.1), ("background", 0.8, 1)):
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"{name}={getattr(self, name)}: must lie between {low} and {high}")
+
+    @property
+    def space(self) -> FactorSpace:
+        return FactorSpace(
+            (Factor("shape", self.shapes), Factor("color", self.colors, 3), Factor("size", self.sizes, 1))
+        )
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        return 3, self.size, self.size
+
+    def canonical(self, factors: Int[Tensor, "b 3"]) -> Float[Tensor, "b 4"]:
+        table = tables(self, factors.device)
+        return torch.cat((table.rgb[factors[:, 1]], table.radius[factors[:, 2], None]), 1)
+
+    def render(self, factors: Int[Tensor, "b 3"], rng: torch.Generator) -> Rendered:
+        factors = factors.to(rng.device)
+        jitter = 2 * torch.rand(len(factors), 4, generator=rng, device=rng.device) - 1
+        place = torch.rand(len(factors), 2, generator=rng, device=rng.device)
+        centre = self.canonical(factors)
+        rgb = centre[:, :3] + self.color_jitter * jitter[:, :3]
+        radius = centre[:, 3:] * (1 + self.size_jitter * jitter[:, 3:])
+        values = torch.cat((rgb, radius), 1)
+        return Rendered(self.draw(factors, values, self.centres(factors, values, place)), values)
+
+    def centres(
+        self, factors: Int[Tensor, "b 3"], values: Float[Tensor, "b 4"], place: Float[Tensor, "b 2"]
+    ) -> Float[Tensor, "b 2"]:
+        """`place` in [0, 1]^2, stretched over the centres (x right, y down, fractions of the picture) at which the whole
+        shape, soft edge included, is inside the picture."""
+        side, up, down = (tables(self, factors.device).reach[factors[:, 0]] * values[:, 3:] + 0.5 / self.size).unbind(1)
+        low, high = torch.stack((side, up), 1), torch.stack((1 - side, 1 - down), 1)
+        return low + place * (high - low)
+
+    def draw(
+        self, factors: Int[Tensor, "b 3"], values: Float[Tensor, "b 4"], centres: Float[Tensor, "b 2"]
+    ) -> Float[Tensor, "b 3 h w"]:
+        """The exact pictures of shapes with these values at these centres. Nothing random, no host sync."""
+        step = max(1, CHUNK_PIXELS // self.size**2) if factors.device.type == "cpu" else len(factors)
+        if len(factors) <= step:
+            return self._draw(factors, values, centres)
+        parts = zip(factors.split(step), values.split(step), centres.split(step), strict=True)
+        return torch.cat([self._draw(*part) for part in parts])
+
+    def _draw(self, factors: Tensor, values: Tensor, centres: Tensor) -> Tensor:
+        pixel = torch.arange(self.size, device=factors.device) + 0.5
+        offset = pixel - self.size * centres[:, :, None]
+        x, y, radius = offset[:, 0, None, :], offset[:, 1, :, None], self.size * values[:, 3, None, None]
+        deep = None
+        for i, name in enumerate(self.shapes):
+            mine = depth(OUTLINES[NAMES.index(name)], x, y, radius)
+            deep = mine if deep is None else torch.where(factors[:, 0, None, None] == i, mine, deep)
+        paint = (values[:, :3] - self.background)[:, :, None, None]
+        return torch.addcmul(torch.full_like(paint, self.background), cover(deep)[:, None], paint)
+
+    def read(self, images: Float[Tensor, "b 3 h w"]) -> Int[Tensor, "b 3"]:
+        """Analysis by synthesis, see `shapes2d_read`."""
+        table = tables(self, images.device)
+        outlines = tuple(OUTLINES[NAMES.index(name)] for name in self.shapes)
+        return shapes2d_read.read(images, outlines, table.rgb, table.radius, self.background)
+
+
+@lru_cache(maxsize=64)
+def tables(world: Shapes2D, device: torch.device) -> Tables:
+    """Made once per world and device, so that drawing never copies from the host."""
+    outlines = [OUTLINES[NAMES.index(name)] for name in world.shapes]
+    numbers = (
+        [COLORS[name] for name in world.colors],
+        [RADII[name] for name in world.sizes],
+        [(o.side, o.up, o.down) for o in outlines],
+    )
+    return Tables(*(torch.tensor(n, device=device) for n in numbers))

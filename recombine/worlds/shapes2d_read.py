@@ -1,0 +1,151 @@
+"""Reading Shapes2D pictures without a learned model: find the ink, fit every outline to it, judge what is left over.
+
+1. Background: the median of the border. Ink: the mean colour, weighted by how far a pixel is from the background. Between
+   the two lies each pixel's observed cover.
+2. Area and centroid of the cover start the pose (x, y, radius): the same for all outlines, since all have equal area.
+3. A few Gauss-Newton steps per outline. Outlines are circumscribed about a circle, so the three unknowns do not interact
+   and each step is three divisions.
+4. A picture is read only if the best outline leaves little behind anywhere, explains the picture clearly better than any
+   other outline, lies inside the frame, and has a colour, a size and a background near those of the world."""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from recombine.worlds.base import INVALID
+from recombine.worlds.outlines import OUTLINES, Outline, cover, depth
+
+STEPS = 2
+CHUNK_PIXELS = 256 * 28 * 28
+SPECKLE, SPOT = 0.15, 0.20
+"""Largest left-over, where 1 is the step from background to ink: root mean square of all pixels; mean of any 3 x 3 patch."""
+CLEARER = 0.30
+"""Largest squared error of the best outline relative to that of the second best."""
+COLOR, SIZE, BACKGROUND, OUTSIDE = 0.20, 0.15, 0.15, 0.5
+"""Largest distance: per channel from a colour's centre, half way to midway between two; relative, from a radius; per channel
+from the world's background; in pixels, of the outline beyond the frame."""
+
+
+class Fit(NamedTuple):
+    """One outline fitted to each picture: pose (x, y, radius) in pixels, the cover it predicts, and its squared error."""
+
+    pose: Float[Tensor, "b 3"]
+    cover: Float[Tensor, "b h w"]
+    error: Float[Tensor, "b"]
+
+
+def ink_and_background(images: Float[Tensor, "b c h w"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
+    h, w = images.shape[2:]
+    border = images[:, :, :: h - 1].flatten(2), images[:, :, 1:-1, :: w - 1].flatten(2)
+    background = torch.cat(border, 2).median(2).values
+    weight = (images - background[:, :, None, None]).square().sum(1).square()
+    ink = (images * weight[:, None]).sum((2, 3)) / weight.sum((1, 2))[:, None].clamp_min(1e-12)
+    return ink, background
+
+
+def observed_cover(images: Tensor, ink: Tensor, background: Tensor) -> Float[Tensor, "b h w"]:
+    """Where each pixel lies between background (0) and ink (1)."""
+    step = ink - background
+    along = (images * step[:, :, None, None]).sum(1) - (background * step).sum(1)[:, None, None]
+    return along / step.square().sum(1).clamp_min(1e-6)[:, None, None]
+
+
+def first_pose(seen: Float[Tensor, "b h w"]) -> Float[Tensor, "b 3"]:
+    solid = F.threshold(seen, 0.15, 0.0)
+    area = solid.sum((1, 2)).clamp_min(1.0)
+    x = solid.sum(1) @ (torch.arange(seen.shape[2], device=seen.device) + 0.5) / area
+    y = solid.sum(2) @ (torch.arange(seen.shape[1], device=seen.device) + 0.5) / area
+    return torch.stack((x, y, (area / torch.pi).sqrt()), 1)
+
+
+def deep(outline: Outline, pose: Float[Tensor, "b 3"], like: Float[Tensor, "b h w"]) -> Float[Tensor, "b h w"]:
+    x = torch.arange(like.shape[2], device=like.device) + 0.5 - pose[:, 0, None, None]
+    y = torch.arange(like.shape[1], device=like.device)[:, None] + 0.5 - pose[:, 1, None, None]
+    return depth(outline, x, y, pose[:, 2, None, None])
+
+
+def fit(outline: Outline, seen: Float[Tensor, "b h w"], pose: Float[Tensor, "b 3"]) -> Fit:
+    """Gauss-Newton, with slopes from differences over a pixel or so, which smooths the clamp of the soft edge."""
+    for _ in range(STEPS):
+        inner = deep(outline, pose, seen)
+        made = cover(inner)
+        rest = seen - made
+        down, right = torch.gradient(made, dim=(1, 2))
+        grow = cover(inner + outline.inradius / 2) - cover(inner - outline.inradius / 2)
+        moves = [
+            (slope * rest).sum((1, 2)) / slope.square().sum((1, 2)).clamp_min(1.0) for slope in (-right, -down, grow)
+        ]
+        pose = pose + torch.stack(moves, 1).clamp(-2, 2)
+    made = cover(deep(outline, pose, seen))
+    return Fit(pose, made, (seen - made).square().sum((1, 2)))
+
+
+class Left(NamedTuple):
+    """The colours that explain each picture best, given a cover, and what they leave over."""
+
+    ink: Float[Tensor, "b c"]
+    background: Float[Tensor, "b c"]
+    speckle: Float[Tensor, "b"]
+    spot: Float[Tensor, "b"]
+
+
+def left_over(images: Float[Tensor, "b c h w"], made: Float[Tensor, "b h w"]) -> Left:
+    """Regress every channel on the cover, and look at the residual pixel by pixel and patch by patch."""
+    mean = made.mean((1, 2))
+    centred = made - mean[:, None, None]
+    step = (images * centred[:, None]).sum((2, 3)) / centred.square().sum((1, 2)).clamp_min(1.0)[:, None]
+    background = images.mean((2, 3)) - step * mean[:, None]
+    rest = torch.addcmul(images - background[:, :, None, None], step[:, :, None, None], made[:, None], value=-1)
+    scale = step.square().sum(1).clamp_min(1e-6)
+    speckle = (rest.square().sum(1).mean((1, 2)) / scale).sqrt()
+    spot = (F.avg_pool2d(rest, 3, 1).square().sum(1).amax((1, 2)) / scale).sqrt()
+    return Left(background + step, background, speckle, spot)
+
+
+def inside(
+    outlines: tuple[Outline, ...], which: Int[Tensor, "b"], pose: Float[Tensor, "b 3"], size: int
+) -> Bool[Tensor, "b"]:
+    """Whether the outline stays in the frame."""
+    x, y, radius = pose.unbind(1)
+    fits = [
+        torch.stack(
+            (x - o.side * radius, y - o.up * radius, size - x - o.side * radius, size - y - o.down * radius)
+        ).amin(0)
+        for o in outlines
+    ]
+    return torch.stack(fits, 1).gather(1, which[:, None])[:, 0] > -OUTSIDE
+
+
+def read(
+    images: Float[Tensor, "b 3 h w"],
+    outlines: tuple[Outline, ...],
+    rgb: Float[Tensor, "n 3"],
+    radius: Float[Tensor, "m"],
+    background: float,
+) -> Int[Tensor, "b 3"]:
+    """The indices of outline, colour and radius that each picture shows, or INVALID in all three."""
+    step = max(1, CHUNK_PIXELS // images[0, 0].numel()) if images.device.type == "cpu" else max(1, len(images))
+    return torch.cat([_read(part, outlines, rgb, radius, background) for part in images.float().split(step)])
+
+
+def _read(images: Tensor, outlines: tuple[Outline, ...], rgb: Tensor, radius: Tensor, background: float) -> Tensor:
+    images = images.clamp(0, 1)
+    seen = observed_cover(images, *ink_and_background(images))
+    start = first_pose(seen)
+    rivals = outlines + tuple(o for o in OUTLINES if o not in outlines)
+    fits = [fit(outline, seen, start) for outline in rivals]
+    errors, order = torch.stack([f.error for f in fits], 1).sort(1)
+    best, each = order[:, 0], torch.arange(len(images), device=images.device)
+    pose = torch.stack([f.pose for f in fits])[best, each]
+    left = left_over(images, torch.stack([f.cover for f in fits])[best, each])
+    off_color, color = (left.ink[:, None] - rgb).abs().amax(2).min(1)
+    off_size, size = (pose[:, 2:] / images.shape[3] / radius - 1).abs().min(1)
+    good = (
+        (errors[:, 0] < CLEARER * errors[:, 1]) & (best < len(outlines)) & (left.speckle < SPECKLE) & (left.spot < SPOT)
+    )
+    good &= (off_color < COLOR) & (off_size < SIZE) & inside(rivals, best, pose, images.shape[3])
+    good &= (left.background - background).abs().amax(1) < BACKGROUND
+    return torch.where(good[:, None], torch.stack((best, color, size), 1), INVALID)

@@ -1,0 +1,178 @@
+"""A small results folder, as runs would leave it: eight compositions, three seeds, twelve checkpoints, drawn shapes."""
+
+import itertools
+import json
+import math
+import random
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+FACTORS = [
+    {"name": "shape", "values": ["circle", "triangle"]},
+    {"name": "color", "values": ["red", "blue"]},
+    {"name": "size", "values": ["large", "small"]},
+]
+CODES = ["".join(c) for c in itertools.product("01", repeat=3)]
+LEVELS = {code: max(0, code.count("1") - 1) for code in CODES}
+STEPS = [0, 50, 100, 200, 400, 800, 1500, 3000, 6000, 9000, 12000, 20000]
+VARIANTS = {"dit": 0.97, "maskgit": 0.02}
+CELL, COLUMNS = 28, 8
+
+
+def make_results(directory: Path) -> Path:
+    """Two studies: one trained (with samples), one of theory alone."""
+    trained(directory)
+    theory(directory)
+    return directory
+
+
+def trained(directory: Path) -> Path:
+    runs = [{"digest": digest(v, s), "label": label(v), "variant": v, "seed": s} for v in VARIANTS for s in range(3)]
+    rows = [row for run in runs for row in accuracy_rows(run)]
+    for probe, level in itertools.product(("read", "linear"), range(3)):
+        rows.append(
+            {"kind": "probe", "probe": probe, "level": level, "joint": 1 - 0.004 * level, "n": 4096, "shape": 0.999}
+        )
+    study = {
+        "name": "objectives",
+        "question": "Does the output distribution decide whether a model composes?",
+        "paper": "Farid et al. 2025, What Drives Compositional Generalization in Visual Generative Models? Fig 3",
+        "about": "One transformer, two heads; all else is `fixed`.\n\nWhat changes, one at a time:\n\n- the head\n- the loss",
+        "figures": [{"name": "late", "title": "Late accuracy", "caption": "Mean over the last quarter of training."}],
+        "settings": {"steps": 20000, "net": {"width": 384, "depth": 7}},
+        "scale": "full",
+        "seeds": [0, 1, 2],
+        "runs": runs,
+        "space": {"factors": FACTORS},
+        "levels": LEVELS,
+        "paper_curve": {"dit": "diffusion_token", "maskgit": "maskgit"},
+        "widget": None,
+        "provenance": {
+            "commit": "0" * 12,
+            "torch": "2.11",
+            "device": "NVIDIA H200",
+            "date": "2026-01-01",
+            "seconds": 412,
+        },
+    }
+    folder = save(directory / "objectives", study, rows, claims("objectives"))
+    for run in runs:
+        save_run(directory / "runs" / run["digest"], run)
+    return folder
+
+
+def theory(directory: Path) -> Path:
+    study = {
+        "name": "swing-by",
+        "question": "Why does an unseen composition get worse before it gets better?",
+        "paper": "Yang et al. 2025, Swing-by Dynamics",
+        "about": "Exact dynamics of a two-layer model.",
+        "figures": [{"name": "late", "title": "Loss", "caption": "It falls, rises, and falls again."}],
+        "settings": {"mu": [1.0, 2.0]},
+        "scale": "laptop",
+        "seeds": [0],
+        "runs": [],
+        "widget": "swing-by",
+        "provenance": {"seconds": 3.2},
+    }
+    return save(directory / "swing-by", study, [{"kind": "order", "seed": 0, "value": 1e-11}], claims("swing-by"))
+
+
+def claims(study: str) -> list[dict]:
+    """One claim for each verdict that a reader may meet."""
+    common = {"study": study, "paper": "A, Fig 3", "scale": "full", "seeds": 3, "expected": "L2 >= 0.75 (0.848)"}
+    told = [
+        ("The diffusion model draws the composition two factors away", "reproduced", {"dit_l2": 0.9612}, [0.93, 0.98]),
+        ("The masked model fails there", "not reproduced", {"maskgit_l2": 0.3, "maskgit_train": 0.99}, None),
+        ("Growth minus suppression equals the field", "partly", {"largest_difference": 3.1e-12}, None),
+        ("Not yet judged", "not measured", None, None),
+    ]
+    keys = ("statement", "verdict", "measured", "interval")
+    return [
+        {"id": f"{study[0].upper()}{i}", **common, **dict(zip(keys, t, strict=True))} for i, t in enumerate(told, 1)
+    ]
+
+
+def save(folder: Path, study: dict, rows: list[dict], found: list[dict]) -> Path:
+    (folder / "figures").mkdir(parents=True)
+    (folder / "study.json").write_text(json.dumps(study))
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "claims.json").write_text(json.dumps(found))
+    (folder / "figures" / "late.svg").write_text(FIGURE)
+    return folder
+
+
+def save_run(folder: Path, run: dict) -> None:
+    (folder / "samples").mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"class": "recombine.train.Run", "seed": run["seed"]}))
+    for step in STEPS:
+        sheet(run, step).save(folder / "samples" / f"step_{step:08d}.png")
+
+
+def digest(variant: str, seed: int) -> str:
+    return f"{len(variant):x}{seed:x}".rjust(16, "a")
+
+
+def label(variant: str) -> str:
+    return {"dit": "DiT", "maskgit": "MaskGIT"}[variant]
+
+
+def accuracy(variant: str, seed: int, code: str, step: int, harder: float = 0.0) -> float:
+    """A rise that comes later at higher levels; the level-2 ceiling belongs to the variant."""
+    level = LEVELS[code]
+    ceiling = (0.995, 0.95, VARIANTS[variant])[level] - harder
+    middle = math.log(150 * (3.2**level) * (1 + 0.25 * seed))
+    return round(ceiling / (1 + math.exp(-2.2 * (math.log(step + 1) - middle))), 4)
+
+
+def accuracy_rows(run: dict) -> list[dict]:
+    found = []
+    for step, code, probe in itertools.product(STEPS, CODES, ("read", "linear")):
+        joint = accuracy(run["variant"], run["seed"], code, step, 0.02 * (probe == "linear"))
+        spread = 1.96 * math.sqrt(joint * (1 - joint) / 256 + 1e-5)
+        row = {"kind": "accuracy", "run": run["digest"], "variant": run["variant"], "seed": run["seed"], "step": step}
+        row |= {"scale": "full", "probe": probe, "composition": code, "level": LEVELS[code], "n": 256, "joint": joint}
+        row |= {"low": max(0.0, joint - spread), "high": min(1.0, joint + spread)}
+        found.append(row | {"shape": joint**0.3, "color": joint**0.5, "size": joint**0.2})
+    return found
+
+
+def sheet(run: dict, step: int) -> Image.Image:
+    """Rows of shapes; a sample that the accuracy says is wrong shows the all-zero composition in noise."""
+    rng = random.Random(f"{run['digest']}/{step}")
+    picture = Image.new("RGB", (CELL * COLUMNS, CELL * len(CODES)))
+    for (row, code), column in itertools.product(enumerate(CODES), range(COLUMNS)):
+        right = rng.random() < accuracy(run["variant"], run["seed"], code, step)
+        picture.paste(draw("000" if not right else code, rng, 0 if right else 90), (column * CELL, row * CELL))
+    return picture
+
+
+def draw(code: str, rng: random.Random, noise: int) -> Image.Image:
+    shape, colour, size = map(int, code)
+    cell = Image.new("RGB", (CELL, CELL), (236, 234, 228))
+    r = (8.0, 4.6)[size] + rng.uniform(-0.5, 0.5)
+    x, y = rng.uniform(r + 1, CELL - r - 1), rng.uniform(r + 1, CELL - r - 1)
+    ink = ((225, 35, 35), (35, 45, 225))[colour]
+    pen = ImageDraw.Draw(cell)
+    if shape:
+        pen.polygon([(x, y - r), (x - r, y + r), (x + r, y + r)], fill=ink)
+    else:
+        pen.ellipse([x - r, y - r, x + r, y + r], fill=ink)
+    if noise:
+        static = Image.frombytes("RGB", (CELL, CELL), rng.randbytes(3 * CELL * CELL))
+        cell = Image.blend(cell, static, noise / 255)
+    return cell
+
+
+FIGURE = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+ width="504pt" height="200pt" viewBox="0 0 504 200">
+<defs><style type="text/css">*{stroke-linejoin: round}</style><path id="mark" d="M0 -4L4 4L-4 4Z" style="fill: #3B7DD8"/></defs>
+<path d="M40 170H490" style="stroke: currentColor; stroke-width: 0.8"/><path d="M40 170V10" style="stroke: currentColor"/>
+<path d="M40 20C120 180 180 40 260 90S380 168 490 168" style="fill: none; stroke: #E4572E; stroke-width: 2"
+ clip-path="url(#clip)"/>
+<use xlink:href="#mark" x="260" y="90"/><clipPath id="clip"><rect x="40" y="0" width="450" height="200"/></clipPath>
+<text x="45" y="190" style="font: 10px sans-serif; fill: currentColor">training time</text></svg>
+"""
