@@ -64,7 +64,7 @@ class PlainStep:
     def __call__(self, x, label):
         t, noise = torch.rand(len(x), device=x.device), torch.randn_like(x)
         time = t[:, None, None]
-        with torch.autocast(self.device.type, torch.bfloat16):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             answer = self.net((1 - time) * x + time * noise, t, label)
             loss = F.mse_loss(answer.float(), noise - x)
         self.optimizer.zero_grad()

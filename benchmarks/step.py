@@ -60,7 +60,7 @@ def ours(shape: tuple[int, ...], machine: Machine):
     depth, width, heads, side, patch, batch = shape
     device, objective = machine.device, Diffusion()
     net = DiT(DiTConfig(TransformerConfig(depth, width, heads), patch), Conditioning(), (3, side, side), SPACE)
-    fit = Fit(net, objective.loss, TrainConfig(batch=batch, precision="bfloat16"), machine)
+    fit = Fit(net, objective.loss, TrainConfig(batch=batch, precision="bfloat16" if device.type == "cuda" else "float32"), machine)
     pool = torch.randn(1024, 3, side, side, device=device)
     condition = Condition(
         torch.zeros(1024, 3, dtype=torch.long, device=device),

@@ -106,7 +106,7 @@ def save(folder: Path, study: dict, rows: list[dict], found: list[dict]) -> Path
 def save_run(folder: Path, run: dict) -> None:
     (folder / "samples").mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({"class": "recombine.train.Run", "seed": run["seed"]}))
-    for step in STEPS:
+    for step in STEPS if run["variant"] == "dit" else (100, 6000):
         sheet(run, step).save(folder / "samples" / f"step_{step:08d}.png")
 
 
@@ -160,7 +160,7 @@ def draw(code: str, rng: random.Random, noise: int) -> Image.Image:
     else:
         pen.ellipse([x - r, y - r, x + r, y + r], fill=ink)
     if noise:
-        static = Image.frombytes("RGB", (CELL, CELL), rng.randbytes(3 * CELL * CELL))
+        static = Image.frombytes("RGB", (7, 7), rng.randbytes(3 * 49)).resize((CELL, CELL), Image.Resampling.NEAREST)
         cell = Image.blend(cell, static, noise / 255)
     return cell
 

@@ -58,7 +58,7 @@ def judge_level2(rows: Rows) -> Judgement:
 
 
 def describe(settings: Composition) -> dict[str, Any]:
-    return settings.recipe.facts() | {"paper_curve": "dit_continuous"}
+    return settings.recipe.facts() | {"paper_curve": "DiT_cont_label_sec_run"}
 
 
 STUDY = Study(

@@ -1,7 +1,7 @@
 """The World waist: whatever renders factors into pictures and reads them back."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -28,7 +28,7 @@ class World(ABC):
     """Whether `read` is exact. Where it is not, a trained probe has to judge."""
 
     @classmethod
-    def from_text(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> "World":
         """A world given as plain text, as in `--set world=path/to/folder`: one's own pictures are a world."""
         from recombine.worlds.folder import Folder
 

@@ -127,7 +127,11 @@ def read(
     background: float,
 ) -> Int[Tensor, "b 3"]:
     """The indices of outline, colour and radius that each picture shows, or INVALID in all three."""
-    step = max(1, CHUNK_PIXELS // images[0, 0].numel()) if images.device.type == "cpu" else max(1, len(images))
+    step = (
+        max(1, CHUNK_PIXELS // (images.shape[2] * images.shape[3]))
+        if images.device.type == "cpu"
+        else max(1, len(images))
+    )
     return torch.cat([_read(part, outlines, rgb, radius, background) for part in images.float().split(step)])
 
 
