@@ -50,9 +50,9 @@ def timed(step, device: torch.device, warm: int, count: int) -> float:
 
 
 def ceiling(device: torch.device) -> float:
-    """The rate of a large bf16 matrix product, in operations per second."""
-    n = 8192 if device.type == "cuda" else 512
-    a, b = (torch.randn(n, n, device=device, dtype=torch.bfloat16) for _ in range(2))
+    """The rate of a large matrix product in the step's precision, in operations per second."""
+    n, dtype = (8192, torch.bfloat16) if device.type == "cuda" else (512, torch.float32)
+    a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
     return 2 * n**3 / timed(lambda: a @ b, device, 5, 20)
 
 

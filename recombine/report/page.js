@@ -50,7 +50,7 @@ function explorer(data) {
     find("slider").setAttribute("aria-valuetext", `step ${text}`);
     find("step").textContent = text;
     document.querySelectorAll(".step-copy").forEach((e) => { e.textContent = text; });
-    document.querySelectorAll(".run-copy").forEach((e) => { e.textContent = `${state.run.label}, seed ${state.run.seed}`; });
+    document.querySelectorAll(".run-copy").forEach((e) => { e.textContent = `${state.run.variant}, seed ${state.run.seed}`; });
     document.querySelectorAll("#variants button").forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.variant === state.run.variant)));
     tiles.forEach(showScore);
     for (const cell of cells) {
@@ -122,7 +122,7 @@ function explorer(data) {
       button.type = "button";
       button.dataset.variant = v.name;
       button.innerHTML = sparkline(v, state.probe, data.levels);
-      button.prepend((data.runs.find((r) => r.variant === v.name) || v).label || v.name);
+      button.prepend(v.name);
       button.onclick = () => { const same = data.runs.filter((r) => r.variant === v.name); setRun(same.find((r) => r.seed === state.run.seed) || same[0]); remember(); };
       return button;
     }));

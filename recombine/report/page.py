@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -96,7 +95,7 @@ def first_view(explorer: Record) -> Record:
         "probe": probes[0],
         "sheet": explorer["sheets"][run["sheets"][-1][1]] if run["sheets"] else None,
         "scores": {c["code"]: {p: last(run, p, c["code"]) for p in probes} for c in explorer["compositions"]},
-        "quality": quality(explorer, run["id"]),
+        "real": {c["code"]: {p: real(explorer, p, c) for p in probes} for c in explorer["compositions"]},
     }
 
 
@@ -105,11 +104,12 @@ def last(run: Record, probe: str, code: str) -> list[float | None] | None:
     return scores[-1] if scores else None
 
 
-def quality(explorer: Record, run: str) -> list[tuple[Any, dict[str, list[float | None]]]]:
-    """Per level, each probe's accuracy on real pictures."""
-    rows = [r for r in explorer["quality"] if r["run"] in (None, run)] or explorer["quality"]
-    levels = sorted({r["level"] for r in rows}, key=lambda level: (level is None, str(level)))
-    return [(level, {r["probe"]: r["score"] for r in reversed(rows) if r["level"] == level}) for level in levels]
+def real(explorer: Record, probe: str, composition: Record) -> float | None:
+    """The probe's accuracy on real pictures of the composition, or of its level where that is all there is."""
+    rows = [r for r in explorer["quality"] if r["probe"] == probe]
+    exact = [r["joint"] for r in rows if r["composition"] == composition["code"]]
+    level = [r["joint"] for r in rows if r["composition"] is None and r["level"] == composition["level"]]
+    return next(iter(exact + level), None)
 
 
 def configs(results: Results) -> list[Record]:

@@ -17,18 +17,25 @@ HERE = Path(__file__).parent
 SCRIPTS = ("curves.js", "page.js")
 WIDGET_NAME = re.compile(r"[a-z-]+")
 HOSTILE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+PAPERS = {
+    "A": "Farid et al., What Drives Compositional Generalization in Visual Generative Models? arXiv 2510.03075",
+    "B": "Bradley, Local Mechanisms of Compositional Generalization in Conditional Diffusion, arXiv 2509.16447",
+    "C": "Yang et al., Swing-by Dynamics in Concept Learning and Compositional Generalization, arXiv 2410.08309",
+}
+REFERENCE = re.compile(r"paper_(.+)|(.+)_(?:paper|law|expected)")
 MARKS = {"reproduced": "✓", "partly": "◐", "not reproduced": "✕", "not measured": "–", "smoke": "·"}
 
 
 def environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"number": number, "percent": percent, "prose": prose, "script_json": script_json, "pretty": pretty}
-    made.filters |= {"kebab": lambda verdict: verdict.replace(" ", "-"), "level": level_name, "duration": duration}
+    written = (number, percent, prose, script_json, pretty, duration, beside, level, kebab)
+    made.filters |= {function.__name__: function for function in written}
     script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     nonce = hashlib.sha256(script.encode()).hexdigest()[:24]
     style = (HERE / "style.css").read_text(encoding="utf-8")
-    made.globals |= {"css": Markup(style), "js": Markup(script), "nonce": nonce, "colours": LEVELS, "marks": MARKS}
+    made.globals |= {"css": Markup(style), "js": Markup(script), "nonce": nonce}
+    made.globals |= {"colours": LEVELS, "marks": MARKS, "papers": PAPERS}
     return made
 
 
@@ -48,6 +55,16 @@ def number(value: Any) -> str:
     return str(value)
 
 
+def beside(measured: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(name, ours, reference): a number of print or theory, called `paper_x`, `x_paper`, `x_law` or `x_expected`, joins `x`."""
+    found: dict[str, list[Any]] = {}
+    for key, value in measured.items():
+        match = REFERENCE.fullmatch(key)
+        name = (match.group(1) or match.group(2)) if match else key
+        found.setdefault(name, [None, None])[1 if match else 0] = value
+    return [(name.replace("_", " "), *values) for name, values in found.items()]
+
+
 def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}\u202f%"
 
@@ -61,8 +78,12 @@ def duration(seconds: Any) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def level_name(level: Any) -> str:
-    return "seen" if level == 0 else f"level {level}"
+def level(number: Any) -> str:
+    return "seen" if number == 0 else f"level {number}"
+
+
+def kebab(verdict: str) -> str:
+    return verdict.replace(" ", "-")
 
 
 def prose(text: Any) -> Markup:

@@ -31,7 +31,7 @@ def training(results: Results) -> Record | None:
         "compositions": compositions,
         "levels": sorted({c["level"] for c in compositions}),
         "probes": probes,
-        "quality": _quality(results.rows, factors, path),
+        "quality": _quality(results.rows, path),
         "runs": runs,
         "variants": _variants(runs, results.study),
         "sheets": [asdict(s) for s in sheets],
@@ -78,8 +78,7 @@ def _runs(
         found = find_sheets(results.run_folder(digest) / "samples")
         first = grouped[digest][0]
         about = {"variant": first.get("variant", "run"), "seed": first.get("seed", 0), **known.get(digest, {})}
-        run = {"id": digest, "label": str(about.get("label") or about["variant"])}
-        run |= {"variant": str(about["variant"]), "seed": str(about["seed"])}
+        run = {"id": digest, "variant": str(about["variant"]), "seed": str(about["seed"])}
         run |= _scores(grouped[digest], compositions, factors, path)
         run["sheets"] = [[step, len(paths) + i] for i, step in enumerate(found)]
         paths += found.values()
@@ -147,12 +146,11 @@ def _paper(name: Any, study: Record) -> Record | None:
     return {key: runs[name][key] for key in ("label", "figure", "steps", "levels")}
 
 
-def _quality(rows: list[Record], factors: list[str], path: Path) -> list[Record]:
+def _quality(rows: list[Record], path: Path) -> list[Record]:
     """What each probe reaches on real pictures, so that no score stands alone."""
-    keys = ("joint", "low", "high", "n", *factors)
     return [
-        {"probe": text(r, "probe", path), "level": plain(r.get("level")), "run": plain(r.get("run"))}
-        | {"score": [number(r, key, path) for key in keys]}
+        {"probe": text(r, "probe", path), "composition": plain(r.get("composition")), "level": plain(r.get("level"))}
+        | {"joint": number(r, "joint", path)}
         for r in rows
         if r.get("kind") == "probe"
     ]

@@ -51,11 +51,17 @@ def follow(u: Tensor, task: Task, a: Tensor, dt: float, steps: int, every: int =
 
 
 def second_moments(seeds: int) -> Iterator[Row]:
-    for task in (REFERENCE, Task((1.0, 2.0, 3.0), (0.5, 0.2, 1.0)), Task((1.0, 2.0), 0.5, origin=True)):
+    """Sampled second moments against diag(a), over growing sets."""
+    tasks = {
+        "reference": REFERENCE,
+        "three concepts": Task((1.0, 2.0, 3.0), (0.5, 0.2, 1.0)),
+        "origin": Task((1.0, 2.0), 0.5, origin=True),
+    }
+    for case, task in tasks.items():
         for n in (100, 1000, 10_000):
             found = sim.second_moment(task.concepts(n, seeds, seeded(0, "second moment", n)))
             error = (found - torch.diag(task.a)).abs().amax((1, 2)).mean()
-            yield row("t1", clusters=task.clusters, n=n, error=error, scaled=error * math.sqrt(task.clusters * n))
+            yield row("t1", case=case, n=n, error=error, scaled=error * math.sqrt(task.clusters * n))
 
 
 def fields(seeds: int) -> Iterator[Row]:
@@ -70,7 +76,13 @@ def fields(seeds: int) -> Iterator[Row]:
         u, w = u.detach(), w.detach()
         v, moved = flow.field(w, a), speed @ u.mT + u @ speed.mT
         parts = flow.growth(w, a) - flow.suppression(w, a) - flow.noise(w, a)
-        yield row("t2", d=d, error=(parts - v).abs().max(), ratio=(moved * v).sum() / (v * v).sum(), gap=(moved - 2 * v).abs().max())
+        yield row(
+            "t2",
+            d=d,
+            error=(parts - v).abs().max(),
+            ratio=(moved * v).sum() / (v * v).sum(),
+            gap=(moved - 2 * v).abs().max(),
+        )
 
 
 def one_layer_exact() -> Iterator[Row]:
@@ -106,7 +118,9 @@ def one_layer_sgd(seeds: int, lr: float = 0.1, d: int = 64, steps: int = 1800) -
         for k in range(2):
             wanted = sim.sgd_steps(-math.log(0.2) / float(task.a[k]), lr, d)
             case = f"mu {mu[0]:g},{mu[1]:g}, sigma {', '.join(f'{x:.3g}' for x in task.sigmas)}"
-            yield row("t3.sgd", case=case, origin=int(origin), bias=int(bias), concept=k + 1, steps=times[k], expected=wanted)
+            yield row(
+                "t3.sgd", case=case, origin=int(origin), bias=int(bias), concept=k + 1, steps=times[k], expected=wanted
+            )
 
 
 def order_flip() -> Iterator[Row]:
@@ -121,7 +135,9 @@ def order_flip() -> Iterator[Row]:
     shallow = detect.learning_times(t, sim.one_layer(flow.correlated(OMEGA, 0.0, 2).expand(len(a), 2, 2), a, t, z), z)
     for i, sigma in enumerate(sweep):
         for model, times in (("one layer", shallow), ("two layers", deep)):
-            yield row("t4", model=model, sigma1=sigma, t1=times[i, 0], t2=times[i, 1], first=detect.order(times)[i, 0] + 1)
+            yield row(
+                "t4", model=model, sigma1=sigma, t1=times[i, 0], t2=times[i, 1], first=detect.order(times)[i, 0] + 1
+            )
 
 
 def slowing() -> Iterator[Row]:
@@ -131,8 +147,13 @@ def slowing() -> Iterator[Row]:
         low = float(task.a.min())
         t = torch.linspace(0, 30 / low, 3001, dtype=torch.float64)
         near = sim.one_layer(flow.correlated(OMEGA, RHO, task.s)[None], task.a[None], t, task.probe)
-        path, _ = follow(start(OMEGA, RHO, task.s), task, task.a[None], 0.05 / float(task.a.max()), int(400 * task.a.max() / low), 5)
-        for model, clock, out, rate in (("one layer", t, near, low), ("two layers", path.t, path.output(task.probe), 2 * low)):
+        path, _ = follow(
+            start(OMEGA, RHO, task.s), task, task.a[None], 0.1 / float(task.a.max()), int(120 * task.a.max() / low), 4
+        )
+        for model, clock, out, rate in (
+            ("one layer", t, near, low),
+            ("two layers", path.t, path.output(task.probe), 2 * low),
+        ):
             far = (out[0] - task.probe).norm(dim=-1)
             late = (far < 1e-3 * far[0]) & (far > 1e-6 * far[0])
             x, y = clock[late], far[late].log()
@@ -141,42 +162,61 @@ def slowing() -> Iterator[Row]:
 
 
 def reference() -> Iterator[Row]:
-    """The canonical swing-by, at a step small enough for four digits."""
+    """The canonical swing-by."""
     task = REFERENCE
-    path, loss = follow(start(OMEGA, RHO, 2), task, task.a[None], 0.001, 15_000)
+    path, loss = follow(start(OMEGA, RHO, 2), task, task.a[None], 0.004, 3500)
     train = sim.train_loss(path.w, task.a[None])
-    low, high = detect.turns(loss[0])
     w, share = path.w[0], loss[0] / loss[0, 0]
-    peak = int(w[:, 0, 1].argmax())
+    low, high = (_vertex(share, i) for i in detect.turns(loss[0]))
+    peak = _vertex(w[:, 0, 1], int(w[:, 0, 1].argmax()))
+    w11, w22 = _between(w[:, 0, 0], peak), _between(w[:, 1, 1], peak)
     yield row(
-        "t6.summary", low=share[low], low_t=path.t[low], high=share[high], high_t=path.t[high], end=share[-1],
-        rise=detect.relative_rise(loss)[0], train_rise=detect.relative_rise(train)[0],
-        w12_peak=w[peak, 0, 1], w22_at_peak=w[peak, 1, 1], w11_at_peak=w[peak, 0, 0],
-        w22_law=(2 * task.a.sum() - w[peak, 0, 0] * (3 * task.a[0] + task.a[1])) / (3 * task.a[1] + task.a[0]),
+        "t6.summary", low=_between(share, low), low_t=0.004 * low, high=_between(share, high), high_t=0.004 * high,
+        end=share[-1], rise=detect.relative_rise(loss)[0], train_rise=detect.relative_rise(train)[0],
+        w12_peak=_between(w[:, 0, 1], peak), w22_at_peak=w22, w11_at_peak=w11,
+        w22_law=(2 * task.a.sum() - w11 * (3 * task.a[0] + task.a[1])) / (3 * task.a[1] + task.a[0]),
     )  # fmt: skip
     for i in thin(len(share)):
-        yield row("t6.curve", t=path.t[i], ood=share[i], train=train[0, i] / train[0, 0], w11=w[i, 0, 0], w12=w[i, 0, 1], w22=w[i, 1, 1])
+        entries = {"w11": w[i, 0, 0], "w12": w[i, 0, 1], "w22": w[i, 1, 1]}
+        yield row("t6.curve", t=path.t[i], ood=share[i], train=train[0, i] / train[0, 0], **entries)
+
+
+def _vertex(y: Tensor, i: int) -> float:
+    """Where, between the samples, the parabola through y[i-1], y[i], y[i+1] turns."""
+    before, here, after = y[i - 1 : i + 2].tolist()
+    return i + 0.5 * (before - after) / (before - 2 * here + after)
+
+
+def _between(y: Tensor, at: float) -> float:
+    i = int(at)
+    return float(y[i] + (at - i) * (y[i + 1] - y[i]))
 
 
 def absences(seeds: int) -> Iterator[Row]:
     """Where the loss must not rise."""
     rates = REFERENCE.a[None]
     rhos = (-0.9, -0.5, -0.1, 0.0)
-    _, loss = follow(starts([(OMEGA, rho) for rho in rhos]), REFERENCE, rates, 0.02, 600)
+    _, loss = follow(starts([(OMEGA, rho) for rho in rhos]), REFERENCE, rates, 0.04, 300)
     for rho, rise in zip(rhos, detect.relative_rise(loss), strict=True):
         yield row("t7", why="rho <= 0", value=rho, rise=rise, share=float(rise > 1e-4))
     for sigma in (2.0, 3.0):
         task = Task((1.0, 2.0), sigma)
-        rise = detect.relative_rise(follow(start(OMEGA, RHO, 2), task, task.a[None], 0.002, 1500)[1])[0]
+        rise = detect.relative_rise(follow(start(OMEGA, RHO, 2), task, task.a[None], 0.01, 300)[1])[0]
         yield row("t7", why="sigma >= 2", value=sigma, rise=rise, share=float(rise > 1e-4))
     t = torch.linspace(0, 20, 2001, dtype=torch.float64)
     for omega in (0.01, 0.1, 0.3, 0.5):
         out = sim.one_layer(torch.full((1, 2, 2), omega, dtype=torch.float64), rates, t, REFERENCE.probe)
         rise = detect.relative_rise(sim.probe_loss(out, REFERENCE.probe))[0]
-        yield row("t7", why="one layer" if omega <= 0.3 else "one layer, large start", value=omega, rise=rise, share=float(rise > 1e-4))
+        yield row(
+            "t7",
+            why="one layer" if omega <= 0.3 else "one layer, large start",
+            value=omega,
+            rise=rise,
+            share=float(rise > 1e-4),
+        )
     for width in (2, 4, 16, 64, 256):
         u = 0.1 * width**-0.5 * torch.randn(seeds, 2, width, generator=seeded(0, "width", width), dtype=torch.float64)
-        rise = detect.relative_rise(follow(flow.root(u @ u.mT), REFERENCE, rates, 0.02, 600, 2)[1])
+        rise = detect.relative_rise(follow(flow.root(u @ u.mT), REFERENCE, rates, 0.04, 300)[1])
         why = "zero mean, width >= 64" if width >= 64 else "zero mean, narrow"
         yield row("t7", why=why, value=width, rise=rise.max(), share=(rise > 1e-4).double().mean())
 
@@ -209,10 +249,17 @@ def many_descents(seeds: int) -> Iterator[Row]:
         count = detect.descents(follow(u.repeat(2, 1, 1), task, a, 0.05, 2000, 2)[1])
         for variant, found in zip(("A", "A^2"), count.split(seeds), strict=True):
             for k in range(1, task.s + 1):
-                yield row("t9.share", setting=name, variant=variant, descents=k, share=(found == k).double().mean(), seeds=seeds)
+                yield row(
+                    "t9.share",
+                    setting=name,
+                    variant=variant,
+                    descents=k,
+                    share=(found == k).double().mean(),
+                    seeds=seeds,
+                )
     u = published_start(233333, 3, 10)
-    _, loss = follow(u.expand(2, -1, -1), TRIPLE, torch.stack([TRIPLE.a, TRIPLE.a**2]), 0.01, 10_000)
+    path, loss = follow(u.expand(2, -1, -1), TRIPLE, torch.stack([TRIPLE.a, TRIPLE.a**2]), 0.04, 2500)
     for variant, curve, count in zip(("A", "A^2"), loss, detect.descents(loss), strict=True):
         yield row("t9.listed", variant=variant, descents=count)
-        for i in sorted({round(10 ** (4 * k / 219)) for k in range(220)} | set(detect.turns(curve))):
-            yield row("t9.curve", variant=variant, t=0.01 * i, loss=curve[i] / curve[0])
+        for i in sorted({round(2500 ** (k / 199)) for k in range(200)} | set(detect.turns(curve))):
+            yield row("t9.curve", variant=variant, t=path.t[i], loss=curve[i] / curve[0])

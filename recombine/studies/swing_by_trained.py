@@ -9,7 +9,7 @@ from torch import Tensor
 
 from recombine.rng import seeded
 from recombine.studies.base import Row
-from recombine.studies.swing_by_parts import OMEGA, REFERENCE, RHO, POINTS, follow, published_start, row, start, starts, thin
+from recombine.studies.swing_by_parts import OMEGA, POINTS, RHO, published_start, row, starts, thin
 from recombine.theory import detect, flow, mlp, sim
 from recombine.theory.sim import Task
 
@@ -17,13 +17,17 @@ WIDE = 0.05**0.5
 """The published networks read sigma = 0.05 as a variance."""
 
 
-def fit(task: Task, net: mlp.MLP, seeds: int, steps: int, away: float = 0.0, every: int = 10) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def fit(
+    task: Task, net: mlp.MLP, seeds: int, steps: int, away: float = 0.0, every: int = 10
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Linear networks trained at lr = d / 300 (so a step is 1/150 of gradient-flow time whatever d): the steps, the answers
     to x^, its loss, and the training loss, read off the answers to the axes."""
     epoch = mlp.compress(mlp.batches(task.concepts(5000, seeds, seeded(0, "clusters"), away)))
     frame = torch.eye(task.s, task.dim, dtype=torch.float64)
     probes = torch.cat([task.probe[None], frame])
-    t, out = mlp.train(net, net.init(seeds, seeded(0, "layers", net.depth)), epoch, probes, steps, task.dim / 300, every, frame)
+    t, out = mlp.train(
+        net, net.init(seeds, seeded(0, "layers", net.depth)), epoch, probes, steps, task.dim / 300, every, frame
+    )
     train = 0.5 * ((out[:, :, 1:] - frame).square().sum(-1) * task.a[: task.s]).sum(-1)
     return t, out[:, :, 0], sim.probe_loss(out[:, :, 0], task.probe), train
 
@@ -32,7 +36,9 @@ def depth_and_dimension(seeds: int, steps: int) -> Iterator[Row]:
     """How often networks swing by: over depth at d = 3, over d at depth 4."""
     for depth, d in ((1, 3), (2, 3), (3, 3), (4, 3), (4, 2), (4, 8), (4, 64)):
         task = Task((1.0, 2.0), WIDE, d)
-        t, out, loss, train = fit(task, mlp.MLP(d, depth), seeds if d < 64 else min(seeds, 32), steps if d < 64 else steps // 2)
+        t, out, loss, train = fit(
+            task, mlp.MLP(d, depth), seeds if d < 64 else min(seeds, 32), steps if d < 64 else steps // 2
+        )
         rise = detect.relative_rise(loss)
         steep = detect.relative_rise(train)[rise > detect.RISE]
         yield row(
@@ -73,7 +79,9 @@ def hypercube(seeds: int, epochs: int = 4, d: int = 64) -> Iterator[Row]:
     for name, net in (("one layer", mlp.MLP(d)), ("two layers, ReLU", mlp.MLP(d, 2, relu=True))):
         epoch = data if net.relu else mlp.compress(data)
         length = epoch.shape[1]
-        t, out = mlp.train(net, net.init(seeds, seeded(0, "nodes")), epoch, asked, epochs * length, 0.1, length // 4, frame)
+        t, out = mlp.train(
+            net, net.init(seeds, seeded(0, "nodes")), epoch, asked, epochs * length, 0.1, length // 4, frame
+        )
         loss = 0.5 * (out - asked).square().sum(-1)
         kept = detect.ordered_pairs(loss, corners)
         for i, share in enumerate(kept.mean(0)):
@@ -98,7 +106,10 @@ def in_print(seeds: int) -> Iterator[Row]:
         for i in thin(2001, 200):
             yield row("t14.fig5.curve", variant=variant, step=i, loss=loss[0, i] / loss[0, 0])
     u, rates = published_start(233333, 3, 10), Task((0.7, 1.7, 3.0)).a[None] ** 2
-    paths = {"W recurrence": flow.recurrence(u @ u.mT, rates, 0.01, 20_000, 100), "U update": flow.flow(u, rates, 0.01, 40_000, 100, flow.euler)}
+    paths = {
+        "W recurrence": flow.recurrence(u @ u.mT, rates, 0.01, 18_000, 100),
+        "U update": flow.flow(u, rates, 0.01, 28_000, 100, flow.euler),
+    }
     for name, path in paths.items():
         w11 = path.w[0, :, 0, 0]
         at = path.w[0, 100]
@@ -114,7 +125,9 @@ def in_print(seeds: int) -> Iterator[Row]:
         broken = ~w.isfinite().all((1, 2, 3))
         least = torch.linalg.eigvalsh(w.nan_to_num(0.0, 0.0, 0.0)).amin((1, 2))
         outside = (least < -1e-9) | broken
-        yield row("t14.cone", update=name, outside=outside.double().mean(), diverged=broken.double().mean(), seeds=seeds)
+        yield row(
+            "t14.cone", update=name, outside=outside.double().mean(), diverged=broken.double().mean(), seeds=seeds
+        )
     for ratio in (4, 10, 100):
         yield row("t14.assumptions", ratio=ratio, log10_omega=flow.largest_omega(ratio))
 
@@ -136,7 +149,7 @@ def _rises(cells: list[tuple[Task, float, float]]) -> Tensor:
     a = torch.stack([task.a for task, _, _ in cells])
     u = starts([(omega, rho) for _, omega, rho in cells])
     z = torch.stack([task.probe for task, _, _ in cells])
-    dt, span = 0.4 / float((a[:, 1] / a[:, 0]).max()), 7.0
+    dt, span = 0.2 / float((a[:, 1] / a[:, 0]).max()), 7.0
     w = flow.flow(u, a / a[:, :1], dt, int(span / dt)).w
     loss = 0.5 * (torch.einsum("btij,bj->bti", w, z) - z[:, None]).square().sum(-1)
     return detect.relative_rise(loss)
@@ -155,7 +168,8 @@ def yours(task: Task, omega: float, rho: float) -> Iterator[Row]:
     order = " ".join(str(int(k) + 1) for k in detect.order(times)[0, :16])
     yield row(
         "yours.summary", mu=" ".join(f"{m:g}" for m in task.mu[:16]), sigma=" ".join(f"{x:g}" for x in task.sigmas[:16]),
-        omega=omega, rho=rho, d=task.dim, s=task.s, weak=weak + 1, strong=strong + 1, mu_weak=task.mu[weak], mu_strong=task.mu[strong],
+        omega=omega, rho=rho, d=task.dim, s=task.s, weak=weak + 1, strong=strong + 1,
+        mu_weak=task.mu[weak], mu_strong=task.mu[strong], sigma_weak=task.sigmas[weak], sigma_strong=task.sigmas[strong],
         rise=detect.relative_rise(loss)[0], swing_by=int(detect.swings_by(loss)[0]), descents=detect.descents(loss)[0],
         train_rise=detect.relative_rise(train)[0], order=order, end=loss[0, -1] / loss[0, 0], horizon_cut=int(cut),
     )  # fmt: skip

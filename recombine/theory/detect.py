@@ -111,7 +111,9 @@ def _name(i: int, j: int) -> str:
     return f"w{i + 1}{j + 1}" if max(i, j) < 9 else f"w{i + 1},{j + 1}"
 
 
-def ordered_pairs(loss: Float[Tensor, "*b n"], corners: list[tuple[int, ...]], slack: float = 0.0) -> Float[Tensor, "*b"]:
+def ordered_pairs(
+    loss: Float[Tensor, "*b n"], corners: list[tuple[int, ...]], slack: float = 0.0
+) -> Float[Tensor, "*b"]:
     """Of all pairs u <= v of hypercube corners without the origin, the share with loss(u) <= loss(v) + slack."""
     pairs = [
         (i, j)

@@ -69,7 +69,9 @@ def flow(
     return _integrate(u, a, dt, steps, every, step or rk4, lambda u: product(u, u.transpose(0, 1)))
 
 
-def recurrence(w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"], dt: float, steps: int, every: int = 1) -> Trajectory:
+def recurrence(
+    w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"], dt: float, steps: int, every: int = 1
+) -> Trajectory:
     """W <- W + dt V(W), as in print. It leaves the positive semidefinite cone and may diverge; kept as evidence."""
     return _integrate(w, a, dt, steps, every, _recur, lambda w: w)
 

@@ -77,12 +77,12 @@ class Mixture:
     def score(self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0) -> Float[Tensor, "b d"]:
         """The gradient of the log density."""
         each = self.each(x, alpha, sigma)
-        return _mean(self.log_weight + each.log, each.score)
+        return weighed(self.log_weight + each.log, each.score)
 
     def denoise(self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0) -> Float[Tensor, "b d"]:
         """E[x | x_t]. Defined without the score, so it holds at alpha = 0 too."""
         each = self.each(x, alpha, sigma)
-        return _mean(self.log_weight + each.log, each.clean)
+        return weighed(self.log_weight + each.log, each.clean)
 
     def sample(self, count: int, rng: torch.Generator) -> Float[Tensor, "b d"]:
         which = torch.multinomial(self.log_weight.exp(), count, replacement=True, generator=rng)
@@ -128,7 +128,8 @@ def _per_row(level: Level, x: Float[Tensor, "b d"]) -> Float[Tensor, "b 1 1"]:
     return torch.as_tensor(level, dtype=x.dtype, device=x.device).expand(len(x))[:, None, None]
 
 
-def _mean(log: Float[Tensor, "b n"], values: Float[Tensor, "b n d"]) -> Float[Tensor, "b d"]:
+def weighed(log: Float[Tensor, "b n"], values: Float[Tensor, "b n d"]) -> Float[Tensor, "b d"]:
+    """The components' answers, each counted by its share exp(log) of the density."""
     return torch.einsum("bn,bnd->bd", log.softmax(-1), values)
 
 

@@ -47,7 +47,9 @@ class Task:
         if min(self.sigmas) < 0:
             raise ValueError(f"sigma={self.sigma}: a standard deviation is not negative")
         if len(self.sigmas) != self.s:
-            raise ValueError(f"sigma has {len(self.sigmas)} values and mu has {self.s}: give one number, or one per concept")
+            raise ValueError(
+                f"sigma has {len(self.sigmas)} values and mu has {self.s}: give one number, or one per concept"
+            )
         if self.d is not None and self.d < self.s:
             raise ValueError(f"d={self.d} is less than s={self.s}, the number of concepts in mu")
 
@@ -116,7 +118,7 @@ def one_layer(
     w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"], t: Float[Tensor, "t"], z: Float[Tensor, "d"]
 ) -> Float[Tensor, "b t d"]:
     """f = W x under gradient flow dW/dt = -(W - I) A, solved in closed form at the point z and the times t: each column
-    of W - I decays at its own rate a_i. The sum over columns runs to d, not to s as in print, so that it is right for every z."""
+    of W - I decays at its own rate a_i. The sum over columns runs to d, not to s as in print: so it is right for every z."""
     left = torch.exp(-a[:, None] * t[:, None]) * z
     return z + torch.einsum("bki,bti->btk", w - torch.eye(w.shape[-1], dtype=w.dtype), left.expand(len(w), -1, -1))
 

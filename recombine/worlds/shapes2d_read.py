@@ -19,6 +19,8 @@ from recombine.worlds.base import INVALID
 from recombine.worlds.outlines import OUTLINES, Outline, cover, depth
 
 STEPS = 2
+WIDEST = 1 / 16
+"""How wide an edge may fade, as a fraction of the picture. A drawn edge fades over one pixel."""
 CHUNK_PIXELS = 256 * 28 * 28
 SPECKLE, SPOT = 0.15, 0.20
 """Largest left-over, where 1 is the step from background to ink: root mean square of all pixels; mean of any 3 x 3 patch."""
@@ -67,19 +69,24 @@ def deep(outline: Outline, pose: Float[Tensor, "b 3"], like: Float[Tensor, "b h 
     return depth(outline, x, y, pose[:, 2, None, None])
 
 
-def fit(outline: Outline, seen: Float[Tensor, "b h w"], pose: Float[Tensor, "b 3"]) -> Fit:
-    """Gauss-Newton, with slopes from differences over a pixel or so, which smooths the clamp of the soft edge."""
+def fit(outline: Outline, seen: Float[Tensor, "b h w"], start: Float[Tensor, "b 3"]) -> Fit:
+    """Gauss-Newton on the pose and on the width of the soft edge, with slopes from differences over about a pixel, which
+    smooths the clamp."""
+    pose, edge = start, torch.ones_like(start[:, :1, None])
     for _ in range(STEPS):
         inner = deep(outline, pose, seen)
-        made = cover(inner)
+        made = cover(inner / edge)
         rest = seen - made
         down, right = torch.gradient(made, dim=(1, 2))
-        grow = cover(inner + outline.inradius / 2) - cover(inner - outline.inradius / 2)
-        moves = [
-            (slope * rest).sum((1, 2)) / slope.square().sum((1, 2)).clamp_min(1.0) for slope in (-right, -down, grow)
+        grow = cover((inner + outline.inradius / 2) / edge) - cover((inner - outline.inradius / 2) / edge)
+        widen = cover(inner / (edge + 0.5)) - cover(inner / (edge - 0.5))
+        move = [
+            (slope * rest).sum((1, 2)) / slope.square().sum((1, 2)).clamp_min(0.1)
+            for slope in (-right, -down, grow, widen)
         ]
-        pose = pose + torch.stack(moves, 1).clamp(-2, 2)
-    made = cover(deep(outline, pose, seen))
+        pose = pose + torch.stack(move[:3], 1).clamp(-2, 2)
+        edge = (edge + move[3][:, None, None]).clamp(1, max(1.0, WIDEST * seen.shape[2]))
+    made = cover(deep(outline, pose, seen) / edge)
     return Fit(pose, made, (seen - made).square().sum((1, 2)))
 
 

@@ -1,0 +1,201 @@
+import copy
+import pickle
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from recombine.config import UsageError, digest, from_json, override, to_json
+from recombine.rng import seeded
+from recombine.worlds.base import World
+from recombine.worlds.folder import Folder
+from recombine.worlds.shapes2d import Shapes2D
+
+DOCS = Path(__file__).parent.parent / "docs" / "own-data.md"
+TABLE = """file,shape,color,color.r,color.b
+a.png,disc,red,0.9,0.1
+b.png,disc,red,0.7,0.3
+c.png,cone,red,0.8,0.0
+d.png,disc,blue,0.1,1.0
+"""
+GREYS = {"a.png": 10, "b.png": 20, "c.png": 30, "d.png": 40}
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    for name, grey in GREYS.items():
+        Image.new("RGB", (6, 4), (grey, 0, 255)).save(tmp_path / name)
+    (tmp_path / "factors.csv").write_text(TABLE)
+    return tmp_path
+
+
+def test_the_table_becomes_the_factor_space(root):
+    folder = Folder.open(root)
+    assert folder.space.factors[0].values == ("disc", "cone")
+    assert folder.space.factors[1].values == ("red", "blue")
+    assert folder.space.dims == (0, 2)
+    assert folder.image_shape == (3, 4, 6)
+    assert folder.present == ((0, 0), (0, 1), (1, 0))
+    assert isinstance(folder, World)
+
+
+def test_render_draws_pictures_of_the_composition_with_their_own_values(root):
+    images, values = Folder.open(root).render(torch.tensor([[0, 0]] * 50 + [[1, 0], [0, 1]]), seeded(0))
+    red = (images[:, 0, 0, 0] * 255).round().tolist()
+    assert set(red[:50]) == {10.0, 20.0}
+    assert red[50:] == [30.0, 40.0]
+    assert images.dtype == torch.float32
+    own = {10.0: (0.9, 0.1), 20.0: (0.7, 0.3), 30.0: (0.8, 0.0), 40.0: (0.1, 1.0)}
+    torch.testing.assert_close(values, torch.tensor([own[r] for r in red]))
+
+
+def test_render_is_named_by_its_stream(root):
+    folder, factors = Folder.open(root), torch.zeros(40, 2, dtype=torch.long)
+    assert torch.equal(folder.render(factors, seeded(1)).images, folder.render(factors, seeded(1)).images)
+    assert not torch.equal(folder.render(factors, seeded(1)).images, folder.render(factors, seeded(2)).images)
+
+
+def test_canonical_values_are_means_over_a_values_pictures(root):
+    got = Folder.open(root).canonical(torch.tensor([[0, 0], [1, 0], [1, 1]]))
+    torch.testing.assert_close(got, torch.tensor([[0.8, 0.4 / 3], [0.8, 0.4 / 3], [0.1, 1.0]]))
+
+
+def test_factors_choose_columns_and_order(root):
+    assert [f.name for f in Folder.open(root, factors=("color", "shape")).space.factors] == ["color", "shape"]
+    only = Folder.open(root, factors=("shape",))
+    assert only.space.dims == (0,)
+    assert only.canonical(torch.tensor([[0]])).shape == (1, 0)
+
+
+def test_a_missing_composition_is_named(root):
+    with pytest.raises(UsageError, match="no picture of cone blue"):
+        Folder.open(root).render(torch.tensor([[0, 0], [1, 1]]), seeded(0))
+
+
+def test_reading_is_refused(root):
+    folder = Folder.open(root)
+    assert not folder.readable
+    assert Shapes2D().readable
+    with pytest.raises(UsageError, match="trained probe"):
+        folder.read(torch.zeros(1, 3, 4, 6))
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1"])
+def test_every_kind_of_picture_becomes_rgb(root, mode):
+    Image.new("RGB", (6, 4), (255, 255, 255)).convert(mode).save(root / "d.png")
+    images = Folder.open(root).render(torch.tensor([[0, 1]]), seeded(0)).images
+    assert images.shape == (1, 3, 4, 6)
+    assert (images == 1).all()
+
+
+def test_the_digest_follows_table_and_pictures(root):
+    digests = {digest(Folder.open(root))}
+    assert digest(Folder.open(root)) in digests, "nothing changed"
+    Image.new("RGB", (6, 4), (11, 0, 255)).save(root / "a.png")
+    digests.add(digest(Folder.open(root)))
+    (root / "factors.csv").write_text(TABLE.replace("0.9", "0.8"))
+    digests.add(digest(Folder.open(root)))
+    assert len(digests) == 3
+
+
+def test_changed_content_is_noticed(root):
+    folder = Folder.open(root)
+    (root / "factors.csv").write_text(TABLE.replace("cone", "star"))
+    with pytest.raises(UsageError, match=r"content is now .* not"):
+        folder.space  # noqa: B018
+
+
+def test_a_folder_is_a_plain_frozen_config(root):
+    folder = Folder.open(root)
+    folder.space  # noqa: B018
+    for twin in (copy.deepcopy(folder), pickle.loads(pickle.dumps(folder)), from_json(to_json(folder), World)):
+        assert twin == folder
+        assert hash(twin) == hash(folder)
+
+
+def test_a_path_can_be_set_where_a_world_stands(root):
+    @dataclass(frozen=True)
+    class Setting:
+        world: World
+        shapes: Shapes2D
+
+    setting = override(Setting(Shapes2D(), Shapes2D()), f"world={root}")
+    assert setting.world == Folder.open(root)
+    with pytest.raises(UsageError, match="no such folder"):
+        override(setting, "world=nowhere")
+    with pytest.raises(UsageError, match="Shapes2D"):
+        override(setting, f"shapes={root}")
+
+
+def test_size_crops_and_scales(root):
+    Image.new("RGB", (40, 30), (200, 0, 255)).save(root / "a.png")
+    folder = Folder.open(root, size=8)
+    assert folder.image_shape == (3, 8, 8)
+
+
+def test_parquet_holds_the_same_table(root):
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    columns = list(zip(*[line.split(",") for line in TABLE.split()], strict=True))
+    data = {name: [float(c) for c in cells] if "." in name else cells for name, *cells in columns}
+    parquet.write_table(pyarrow.table(data), root / "factors.parquet")
+    folder, other = Folder.open(root), Folder.open(root, table="factors.parquet")
+    assert other.space == folder.space
+    assert torch.equal(other.shelf.values, folder.shelf.values)
+    (root / "factors.parquet").write_bytes(b"nonsense")
+    with pytest.raises(UsageError, match="not a Parquet table"):
+        Folder.open(root, table="factors.parquet")
+
+
+def rewrite(old: str, new: str):
+    return lambda root: (root / "factors.csv").write_text(TABLE.replace(old, new))
+
+
+WRONG = {
+    "no table factors.csv": lambda root: (root / "factors.csv").unlink(),
+    "row 3 names 'c.png', and there is no such file": lambda root: (root / "c.png").unlink(),
+    "row 2 has no value for 'shape'": rewrite("b.png,disc", "b.png, "),
+    "'b.png' is 5x4 but 'a.png' is 6x4": lambda root: Image.new("RGB", (5, 4)).save(root / "b.png"),
+    "row 4, 'd.png', is not a picture": lambda root: (root / "d.png").write_bytes(b"not a picture"),
+    "row 1, 'a.png', is not a picture": lambda root: (root / "a.png").write_bytes((root / "a.png").read_bytes()[:50]),
+    "needs a column 'file'; it has name, shape": rewrite("file", "name"),
+    "needs a column 'file'; it has none": lambda root: (root / "factors.csv").write_text(""),
+    "has no rows": lambda root: (root / "factors.csv").write_text("file,shape\n"),
+    "row 2 has 'much' in column 'color.r'": rewrite("0.7", "much"),
+    "row 2 has 'nan' in column 'color.r'": rewrite("0.7", "nan"),
+    "row 4 has 4 cells where the header has 5": rewrite("0.1,1.0", "0.1"),
+    "two columns have the same name": rewrite("color.r", "color"),
+    "column 'hue.r' describes no factor; they are shape, color": rewrite("color.r", "hue.r"),
+    "no factor column beside 'file'": lambda root: (root / "factors.csv").write_text("file\na.png\n"),
+    "not a CSV table in UTF-8": lambda root: (root / "factors.csv").write_bytes(b"file,shape\na.png,\xff\xfe\n"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_is_wrong_is_said_in_one_line(root, message):
+    WRONG[message](root)
+    with pytest.raises(UsageError, match=re.escape(message)) as error:
+        Folder.open(root)
+    assert "\n" not in str(error.value)
+    assert str(root) in str(error.value)
+
+
+def test_wrong_arguments_are_named(root):
+    with pytest.raises(UsageError, match="no such folder"):
+        Folder.open(root / "elsewhere")
+    with pytest.raises(UsageError, match="no factor column 'hue'; it has shape, color"):
+        Folder.open(root, factors=("hue",))
+
+
+def test_the_documented_example_runs(tmp_path, monkeypatch):
+    """The Python blocks of docs/own-data.md, one after the other, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    assert len(blocks) >= 2
+    for block in blocks:
+        exec(block, names)
+    assert isinstance(names["world"], Folder)
+    assert names["images"].shape == (3, 3, 32, 32)

@@ -1,0 +1,235 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from recombine.config import UsageError, digest, from_json, override, to_json
+from recombine.rng import seeded
+from recombine.worlds.base import INVALID, World
+from recombine.worlds.factors import code
+from recombine.worlds.outlines import OUTLINES, cover, depth
+from recombine.worlds.shapes2d import Shapes2D
+
+EVERYTHING = {"shapes": ("circle", "triangle", "square"), "colors": ("red", "blue", "green")}
+
+
+def world_at(size: int) -> Shapes2D:
+    return Shapes2D(size=size, **EVERYTHING)
+
+
+def draws(world: Shapes2D, count: int, *key):
+    """`count` random compositions, drawn."""
+    rng = seeded("test", world.size, *key)
+    compositions = torch.tensor(world.space.compositions)
+    factors = compositions[torch.randint(len(compositions), (count,), generator=rng)]
+    return factors, world.render(factors, rng), rng
+
+
+def other_than(world: Shapes2D, factors: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
+    """Compositions that differ from the given ones."""
+    compositions = torch.tensor(world.space.compositions)
+    index = (compositions == factors[:, None]).all(2).int().argmax(1)
+    return compositions[(index + torch.randint(1, len(compositions), (len(index),), generator=rng)) % len(compositions)]
+
+
+def at_centre(world: Shapes2D, factors: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    return world.draw(factors, values, torch.full((len(factors), 2), 0.5))
+
+
+def blur(images: torch.Tensor, sigma: float) -> torch.Tensor:
+    kernel = torch.exp(-(torch.arange(-3, 4.0) ** 2) / (2 * sigma**2))
+    kernel = (kernel / kernel.sum()).expand(3, 1, 1, 7)
+    padded = F.pad(images, (3, 3, 3, 3), mode="replicate")
+    return F.conv2d(F.conv2d(padded, kernel, groups=3), kernel.transpose(2, 3), groups=3)
+
+
+def accuracy(world: Shapes2D, images: torch.Tensor, factors: torch.Tensor) -> float:
+    return (world.read(images) == factors).all(1).float().mean().item()
+
+
+def rejected(world: Shapes2D, images: torch.Tensor) -> float:
+    return (world.read(images) == INVALID).all(1).float().mean().item()
+
+
+def test_codes_are_the_papers():
+    space = Shapes2D().space
+    assert [code(c) for c in space.compositions] == ["000", "001", "010", "011", "100", "101", "110", "111"]
+    assert space.describe((0, 1, 1)) == "circle blue small"
+    assert space.dims == (0, 3, 1)
+
+
+def test_canonical_values_are_the_class_centres():
+    got = Shapes2D().canonical(torch.tensor([[0, 0, 0], [1, 1, 1]]))
+    torch.testing.assert_close(got, torch.tensor([[0.9, 0.1, 0.1, 8 / 28], [0.1, 0.1, 0.9, 4.8 / 28]]))
+
+
+@pytest.mark.parametrize("outline", OUTLINES, ids=lambda o: o.name)
+def test_every_outline_covers_the_area_of_its_circle(outline):
+    x, radius = torch.arange(128.0)[None, None] - 63.3, torch.tensor([[[30.0]]])
+    area = cover(depth(outline, x, x.transpose(1, 2), radius)).sum().item()
+    assert area == pytest.approx(math.pi * 30**2, rel=2e-3)
+
+
+def test_a_rendered_picture_is_what_its_values_say():
+    world = world_at(28)
+    factors, (images, values), _ = draws(world, 500)
+    assert images.dtype == torch.float32
+    assert images.min() >= 0
+    assert images.max() <= 1
+    off = (values - world.canonical(factors)).abs()
+    assert (off[:, :3] <= 0.06 + 1e-6).all()
+    assert (off[:, 3] <= 0.06 * world.canonical(factors)[:, 3] + 1e-6).all()
+    assert off.mean() > 0.01
+    mass = (0.95 - images).sum((2, 3)) / (0.95 - values[:, :3]).clamp_min(1e-6)
+    strong = (0.95 - values[:, :3]) > 0.5
+    expected = (math.pi * (28 * values[:, 3]) ** 2)[:, None].expand_as(mass)
+    assert ((mass / expected)[strong] - 1).abs().max() < 0.05, "the whole shape is inside the picture, in its colour"
+
+
+def test_ink_and_background_are_exact():
+    world, factors = world_at(28), torch.tensor([[0, 0, 0], [1, 1, 1], [2, 2, 0]])
+    values = world.canonical(factors)
+    images = at_centre(world, factors, values)
+    torch.testing.assert_close(images[:, :, 14, 14], values[:, :3], rtol=0, atol=2e-7)
+    assert (images[:, :, 0, 0] == torch.tensor(0.95)).all()
+
+
+def test_drawing_depends_on_the_stream_and_not_on_the_batch():
+    world = world_at(20)
+    factors, (images, values), _ = draws(world, 1200)
+    again = world.render(factors, draws(world, 1200)[2])
+    assert not torch.equal(images, again.images), "a stream goes on"
+    assert torch.equal(images, draws(world, 1200)[1].images), "the same stream gives the same pictures"
+    centres = torch.rand(1200, 2, generator=seeded(0))
+    whole = world.draw(factors, values, centres)
+    assert torch.equal(whole[700:703], world.draw(factors[700:703], values[700:703], centres[700:703]))
+
+
+def test_positions_fill_the_picture():
+    world = Shapes2D()
+    factors = torch.tensor([[1, 0, 1]]).expand(4, 3)
+    corners = torch.tensor([[0.0, 0], [1, 0], [0, 1], [1, 1]])
+    images = world.draw(factors, world.canonical(factors), world.centres(factors, world.canonical(factors), corners))
+    ink = (images - 0.95).abs().amax(1) > 0.1
+    touches = torch.stack(
+        [ink[:, :2].any((1, 2)), ink[:, -2:].any((1, 2)), ink[..., :2].any((1, 2)), ink[..., -2:].any((1, 2))]
+    )
+    assert touches.T.tolist() == [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]]
+
+
+@pytest.mark.parametrize(("size", "count"), [(28, 10_000), (32, 2_000), (64, 600), (20, 2_000)])
+def test_what_is_drawn_is_read(size, count):
+    world = world_at(size)
+    factors, (images, _), _ = draws(world, count)
+    assert accuracy(world, images, factors) >= 0.999
+
+
+@pytest.mark.parametrize("size", [28, 32, 64])
+def test_a_good_generators_flaws_are_forgiven(size):
+    world = world_at(size)
+    factors, (images, _), rng = draws(world, 300, "flaws")
+    noise = 0.03 * torch.randn(images.shape, generator=rng)
+    shift = 0.05 * (2 * torch.rand(300, 3, 1, 1, generator=rng) - 1).sign()
+    for flawed in (images + noise, blur(images, 0.4), images + shift, blur(images, 0.4) + noise + shift):
+        assert accuracy(world, flawed.clamp(0, 1), factors) >= 0.97
+
+
+def nothing(world, count, rng):
+    """Pictures that show nothing."""
+    shape = (count, 3, world.size, world.size)
+    gauss = torch.randn(shape, generator=rng)
+    yield "uniform noise", torch.rand(shape, generator=rng)
+    yield "grey noise", 0.5 + 0.15 * gauss
+    yield "noisy background", 0.95 + 0.1 * gauss
+    yield "empty", torch.full(shape, 0.95)
+    yield "not a number", torch.full(shape, math.nan)
+
+
+def mixtures(world, count, rng):
+    """Pictures between two compositions."""
+    factors, (images, values), _ = draws(world, count, "mixtures")
+    others = other_than(world, factors, rng)
+    second = world.render(others, rng)
+    yield "blend", 0.5 * images + 0.5 * second.images
+    yield "blend at one centre", 0.5 * at_centre(world, factors, values) + 0.5 * at_centre(world, others, second.values)
+    for k, name in enumerate(("shape", "color", "size")):
+        near = factors.clone()
+        near[:, k] = (near[:, k] + 1) % world.space.sizes[k]
+        moved = values.clone()
+        columns = {"shape": slice(0, 0), "color": slice(0, 3), "size": slice(3, 4)}[name]
+        moved[:, columns] = world.canonical(near)[:, columns]
+        yield f"blend of two {name}s", 0.5 * at_centre(world, factors, values) + 0.5 * at_centre(world, near, moved)
+        if name != "shape":
+            yield f"{name} half way", at_centre(world, factors, (values + moved) / 2)
+
+
+def blots(world, count, rng):
+    """Outlines between two shapes: mean cover, and mean signed distance."""
+    _, (_, values), _ = draws(world, count, "blots")
+    x = torch.arange(world.size) + 0.5 - world.size * (0.45 + 0.1 * torch.rand(count, 1, 1, generator=rng))
+    radius, paint = world.size * values[:, 3, None, None], (values[:, :3] - 0.95)[:, :, None, None]
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        one, two = (depth(OUTLINES[n], x, x.transpose(1, 2), radius) for n in (i, j))
+        yield f"mean cover {i}{j}", 0.95 + (cover(one) / 2 + cover(two) / 2)[:, None] * paint
+        yield f"mean distance {i}{j}", 0.95 + cover((one + two) / 2)[:, None] * paint
+
+
+def broken(world, count, rng):
+    """Two objects side by side, and objects of which a part is missing. A large triangle whose foot is cut off is not among
+    them: it is a small triangle."""
+    factors, (_, values), _ = draws(world, count, "broken")
+    one, two = values.clone(), values.flip(0)
+    one[:, 3], two[:, 3] = 0.14, 0.6 * two[:, 3]
+    first = world.draw(factors, one, torch.full((count, 2), 0.2))
+    yield "two objects", torch.minimum(first, world.draw(factors.flip(0), two, torch.full((count, 2), 0.68)))
+    place = torch.rand(count, 2, generator=rng)
+    for name, axis, edge in (("left", 0, 0.0), ("right", 0, 1.0), ("top", 1, 0.0)):
+        centres = world.centres(factors, values, place)
+        centres[:, axis] = edge + (0.5 - edge) * 0.1
+        yield f"cut off at the {name}", world.draw(factors, values, centres)
+    gone = torch.arange(world.size) > world.size * (0.5 + 0.4 * values[:, 3, None])
+    yield "right part erased", torch.where(gone[:, None, None], 0.95, at_centre(world, factors, values))
+
+
+@pytest.mark.parametrize("family", [nothing, mixtures, blots, broken])
+@pytest.mark.parametrize("size", [28, 32, 64, 20])
+def test_what_shows_no_composition_is_invalid(size, family):
+    world = world_at(size)
+    for name, images in family(world, 100 if size == 64 else 200, seeded("invalid", size)):
+        assert rejected(world, images) >= 0.99, name
+
+
+def test_known_things_outside_the_world_are_invalid():
+    larger, world = world_at(28), Shapes2D()
+    factors, (images, _), _ = draws(larger, 600, "outside")
+    foreign = (factors[:, 0] == 2) | (factors[:, 1] == 2)
+    assert rejected(world, images[foreign]) == 1
+    assert accuracy(world, images[~foreign], factors[~foreign]) == 1
+
+
+def test_values_are_numbered_in_the_worlds_own_order():
+    world = Shapes2D(shapes=("square", "circle"), colors=("green", "red"), sizes=("small", "large"))
+    factors, (images, _), _ = draws(world, 200, "order")
+    assert accuracy(world, images, factors) == 1
+
+
+def test_no_pictures_are_read_as_none():
+    assert Shapes2D().read(torch.zeros(0, 3, 28, 28)).shape == (0, 3)
+
+
+def test_config_round_trip_and_digest():
+    world = world_at(32)
+    assert from_json(to_json(world), World) == world
+    assert digest(world) != digest(Shapes2D())
+
+
+@pytest.mark.parametrize(
+    ("assignment", "word"),
+    [("size=8", "at least 16"), ('shapes=["star"]', "circle"), ('colors=["red","red"]', "each once"), ("sizes=[]", "large"),
+     ("color_jitter=0.5", "between 0 and 0.1"), ("background=0.1", "between 0.8 and 1")],
+)  # fmt: skip
+def test_a_wrong_setting_is_named(assignment, word):
+    with pytest.raises(UsageError, match=word) as error:
+        override(Shapes2D(), assignment)
+    assert "\n" not in str(error.value)
