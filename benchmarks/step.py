@@ -21,9 +21,9 @@ from recombine.train.fit import Fit, TrainConfig
 from recombine.worlds.factors import Condition, Factor, FactorSpace
 
 SPACE = FactorSpace((Factor("a", ("0", "1"), 1), Factor("b", ("0", "1"), 1), Factor("c", ("0", "1"), 1)))
-SHAPES = {"small": (7, 448, 7, 28, 4, 256), "large": (12, 768, 12, 64, 4, 256)}
+SHAPES = {"small": (7, 448, 7, 28, 4, 256), "large": (12, 768, 12, 64, 4, 256), "large, few": (12, 768, 12, 64, 4, 32)}
 """depth, width, heads, picture side, patch, batch: 49 and 256 tokens."""
-TINY = {"small": (2, 64, 2, 28, 4, 8), "large": (2, 64, 2, 64, 4, 4)}
+TINY = {"small": (2, 64, 2, 28, 4, 8), "large": (2, 64, 2, 64, 4, 4), "large, few": (2, 64, 2, 64, 4, 2)}
 
 
 def flops(depth: int, width: int, length: int, batch: int) -> float:
@@ -93,7 +93,7 @@ def compare(name: str, machine: Machine) -> dict:
     gpu = machine.device.type == "cuda"
     shape = (SHAPES if gpu else TINY)[name]
     depth, width, _, side, patch, batch = shape
-    count = {"small": 100, "large": 15}[name] if gpu else 2
+    count = (100 if name == "small" else 15) if gpu else 2
     slow = timed(plain(shape, machine.device), machine.device, 5, count)
     fast = timed(ours(shape, machine), machine.device, 10, count)
     work, top = flops(depth, width, (side // patch) ** 2, batch), ceiling(machine.device)

@@ -45,7 +45,7 @@ def from_json(data: JSON, expected: Any = Any, trust: tuple[str, ...] = TRUSTED,
     """Build the config that `data` describes, checking every field against its declared type."""
     if isinstance(data, dict) and "class" in data:
         cls = find_class(data["class"], trust, path)
-        if isinstance(expected, type) and not issubclass(cls, expected):
+        if expected is not Any and isinstance(expected, type) and not issubclass(cls, expected):
             raise UsageError(f"{path}: {data['class']} is not a {expected.__name__}")
         return _build(cls, {k: v for k, v in data.items() if k != "class"}, trust, path)
     return convert(data, expected, path, trust)

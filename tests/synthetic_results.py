@@ -1,9 +1,11 @@
-"""A small results folder, as runs would leave it: eight compositions, three seeds, twelve checkpoints, drawn shapes."""
+"""A small results folder, as runs would leave it (eight compositions, three seeds, twelve checkpoints, drawn shapes), and one
+as a stranger might send it."""
 
 import itertools
 import json
 import math
 import random
+import re
 from pathlib import Path
 
 from PIL import Image, ImageDraw
@@ -183,3 +185,54 @@ FIGURE = """<?xml version="1.0" encoding="utf-8"?>
 <use xlink:href="#mark" x="260" y="90"/><clipPath id="clip"><rect x="40" y="0" width="450" height="200"/></clipPath>
 <text x="45" y="190" style="font: 10px sans-serif; fill: currentColor">training time</text></svg>
 """
+
+
+PWN = "document.documentElement.dataset.pwned=1"
+BAD = f"<script>{PWN}</script>\"'><img src=x onerror={PWN}>"
+
+
+def hostile(directory: Path) -> Path:
+    """The trained study with a script in every text that a stranger could write, and in a figure."""
+    folder = trained(directory)
+    study = json.loads((folder / "study.json").read_text())
+    study |= {
+        "name": BAD,
+        "question": BAD,
+        "paper": BAD,
+        "about": f"{BAD}\n\n- `{BAD}`",
+        "settings": {BAD: BAD},
+        "scale": BAD,
+    }
+    study["space"]["factors"][0] = {"name": BAD, "values": [BAD, BAD]}
+    study["provenance"] = {BAD: BAD}
+    study["figures"][0] |= {"title": BAD, "caption": BAD}
+    study["runs"][0] |= {"label": BAD, "variant": BAD}
+    study["widget"] = "../templates/base"
+    (folder / "study.json").write_text(json.dumps(study))
+    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    rows = [{**r, "probe": BAD if r["probe"] == "read" else r["probe"], "note": BAD} for r in rows]
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    claims = json.loads((folder / "claims.json").read_text())
+    claims[0] |= {
+        "id": BAD,
+        "statement": BAD,
+        "expected": BAD,
+        "paper": BAD,
+        "measured": {BAD: BAD},
+        "interval": [BAD, BAD],
+    }
+    (folder / "claims.json").write_text(json.dumps(claims))
+    figure = folder / "figures" / "late.svg"
+    figure.write_text(figure.read_text().replace("</svg>", EVIL + "</svg>"))
+    return folder
+
+
+EVIL = """<script>document.documentElement.dataset.pwned=1</script><foreignObject><p xmlns="http://www.w3.org/1999/xhtml">x</p></foreignObject>
+<rect onload="document.documentElement.dataset.pwned=1" x="1" style="fill: url(https://example.org/a)"/>
+<image href="https://example.org/b.png"/><use xlink:href="https://example.org/c#d"/>
+<a href="javascript:alert(1)"><text>y</text></a>
+<set attributeName="onmouseover" to="alert(1)"/><style>@import url(//example.org/e)</style>"""
+
+
+def shown_accuracy(document: str, code: str) -> str:
+    return re.search(rf'<article[^>]*data-code="{code}".*?class="accuracy">([^<]*)<', document, re.S).group(1)

@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.config import UsageError, digest, from_json, to_json
@@ -13,6 +13,7 @@ def space_of(*sizes: int) -> FactorSpace:
     return FactorSpace(tuple(Factor(f"f{k}", tuple(f"v{i}" for i in range(n))) for k, n in enumerate(sizes)))
 
 
+few = settings(max_examples=40, deadline=None)
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
 
@@ -52,6 +53,7 @@ def test_any_number_of_binary_factors(k):
     assert all(split.level(c) == max(0, sum(c) - 1) for c in space.compositions)
 
 
+@few
 @given(seen_in())
 def test_level_is_the_least_hamming_distance_to_a_seen_composition(drawn):
     space, split = space_and_split(drawn)
@@ -61,6 +63,7 @@ def test_level_is_the_least_hamming_distance_to_a_seen_composition(drawn):
             assert level == (seen != torch.tensor(composition)).sum(1).min().item() == split.level(composition)
 
 
+@few
 @given(seen_in())
 def test_levels_part_the_space_and_level_zero_is_what_was_seen(drawn):
     space, split = space_and_split(drawn)
@@ -70,6 +73,7 @@ def test_levels_part_the_space_and_level_zero_is_what_was_seen(drawn):
     assert list(levels) == sorted(levels)
 
 
+@few
 @given(seen_in())
 def test_one_changed_factor_moves_the_level_by_at_most_one(drawn):
     space, split = space_and_split(drawn)
@@ -110,6 +114,7 @@ def test_a_factor_needs_a_value():
         FactorSpace((Factor("empty", ()),))
 
 
+@few
 @given(seen_in())
 def test_splits_and_spaces_survive_json(drawn):
     space, split = space_and_split(drawn)

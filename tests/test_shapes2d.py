@@ -118,7 +118,7 @@ def test_positions_fill_the_picture():
     assert touches.T.tolist() == [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]]
 
 
-@pytest.mark.parametrize(("size", "count"), [(28, 10_000), (32, 2_000), (64, 600), (20, 2_000)])
+@pytest.mark.parametrize(("size", "count"), [(28, 10_000), (32, 1_000), (64, 300), (20, 1_000)])
 def test_what_is_drawn_is_read(size, count):
     world = world_at(size)
     factors, (images, _), _ = draws(world, count)
@@ -128,9 +128,9 @@ def test_what_is_drawn_is_read(size, count):
 @pytest.mark.parametrize("size", [28, 32, 64])
 def test_a_good_generators_flaws_are_forgiven(size):
     world = world_at(size)
-    factors, (images, _), rng = draws(world, 300, "flaws")
+    factors, (images, _), rng = draws(world, 200, "flaws")
     noise = 0.03 * torch.randn(images.shape, generator=rng)
-    shift = 0.05 * (2 * torch.rand(300, 3, 1, 1, generator=rng) - 1).sign()
+    shift = 0.05 * (2 * torch.rand(200, 3, 1, 1, generator=rng) - 1).sign()
     for flawed in (images + noise, blur(images, 0.4), images + shift, blur(images, 0.4) + noise + shift):
         assert accuracy(world, flawed.clamp(0, 1), factors) >= 0.97
 
@@ -196,7 +196,7 @@ def broken(world, count, rng):
 @pytest.mark.parametrize("size", [28, 32, 64, 20])
 def test_what_shows_no_composition_is_invalid(size, family):
     world = world_at(size)
-    for name, images in family(world, 100 if size == 64 else 200, seeded("invalid", size)):
+    for name, images in family(world, 100, seeded("invalid", size)):
         assert rejected(world, images) >= 0.99, name
 
 
@@ -212,6 +212,15 @@ def test_values_are_numbered_in_the_worlds_own_order():
     world = Shapes2D(shapes=("square", "circle"), colors=("green", "red"), sizes=("small", "large"))
     factors, (images, _), _ = draws(world, 200, "order")
     assert accuracy(world, images, factors) == 1
+
+
+def test_drawing_and_reading_never_look_at_the_numbers():
+    """Tensors without numbers stand in for a GPU: whatever would wait for one fails on them."""
+    world, factors = Shapes2D(), torch.zeros(1000, 3, dtype=torch.long, device="meta")
+    values = world.canonical(factors)
+    images = world.draw(factors, values, world.centres(factors, values, torch.rand(1000, 2, device="meta")))
+    assert images.shape == (1000, 3, 28, 28)
+    assert world.read(images).shape == (1000, 3)
 
 
 def test_no_pictures_are_read_as_none():

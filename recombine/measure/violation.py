@@ -1,8 +1,9 @@
 """How far a denoiser is from a local conditional score (LCS): pixels of set M_j may listen to the pixels of M_j and to
 condition j alone, pixels outside every active set to each other and to no condition.
 
-The score is (alpha D - x) / sigma^2, so between different sets its derivative is that of the denoiser times alpha / sigma^2, and
-both are zero together. Works on any Denoiser, exact or trained: pixels by vector-Jacobian products, conditions by toggling."""
+The score is (alpha D - x) / sigma^2, so between different sets its derivative is that of the denoiser times
+alpha / sigma^2, and both are zero together. Works on any Denoiser, exact or trained: the effect of pixels by vector-Jacobian
+products, that of conditions by toggling them."""
 
 from dataclasses import dataclass
 
@@ -41,8 +42,8 @@ class Violation:
 
 
 def _share(energy: Float[Tensor, "g i"]) -> float:
-    foreign = energy.sum() - energy.diagonal().sum()
-    return (foreign.clamp(min=0) / energy.sum()).sqrt().item() if energy.sum() > 0 else 0.0
+    foreign = energy.clone().fill_diagonal_(0.0)
+    return (foreign.sum() / energy.sum()).sqrt().item() if energy.sum() > 0 else 0.0
 
 
 def pixel_masks(sets: tuple[tuple[int, ...], ...], shape: tuple[int, ...]) -> Bool[Tensor, "k *s"]:
@@ -73,7 +74,9 @@ def lcs_violation(
     return Violation(pixels, conditions, worst_pixel, worst_condition)
 
 
-def jacobian(denoiser: Denoiser, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Condition) -> Float[Tensor, "b d d"]:
+def jacobian(
+    denoiser: Denoiser, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Condition
+) -> Float[Tensor, "b d d"]:
     """The derivative of every output pixel by every input pixel."""
     size = x[0].numel()
     starts = torch.eye(size, dtype=x.dtype, device=x.device)[:, None].expand(-1, len(x), -1)
@@ -90,9 +93,9 @@ def interaction(
     condition: Condition,
     nodes: int = 24,
 ) -> Float[Tensor, "b"]:
-    """What the score, integrated, says about independence: log p(y_M, y_R) - log p(x_M, y_R) - log p(y_M, x_R) + log p(x_M, x_R)
-    for the pixels M in `mask` and the rest R. It is zero at all x and y just where the density splits into M times R.
-    Computed as the integral along M from x to y of the score at y_R minus the score at x_R."""
+    """What the score, integrated, says about independence of the pixels M in `mask` and the rest R:
+    log p(y_M, y_R) - log p(x_M, y_R) - log p(y_M, x_R) + log p(x_M, x_R), zero for all x and y just where p splits into
+    M times R. It is the integral along M, from x to y, of the score at y_R minus the score at x_R."""
     alpha, sigma = schedule.alpha(spread(t, x)), schedule.sigma(spread(t, x))
     total = x.new_zeros(len(x))
     for place, weight in zip(*leggauss(nodes), strict=True):

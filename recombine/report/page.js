@@ -88,8 +88,7 @@ function explorer(data) {
     canvas.dataset.step = found ? String(found[0]) : "";
     const context = canvas.getContext("2d"), sheet = found && data.sheets[found[1]], image = found && pictures[found[1]];
     if (!image || !image.complete || !image.naturalWidth) { if (!found) context.clearRect(0, 0, canvas.width, canvas.height); return; }
-    const count = data.compositions.length > 36 ? 1 : data.compositions.length > 16 ? Math.min(4, sheet.columns) : sheet.columns;
-    const across = Math.ceil(count / (count > 1 ? 2 : 1)), size = sheet.cell, y = Number(tile.dataset.row) * size;
+    const count = sheet.columns, across = Math.ceil(count / Math.min(2, count)), size = sheet.cell, y = Number(tile.dataset.row) * size;
     const pitch = size + 1, width = across * pitch - 1;
     if (canvas.width !== width) { canvas.width = width; canvas.height = Math.ceil(count / across) * pitch - 1; }
     for (let i = 0; i < count; i++) context.drawImage(image, i * size, y, size, size, (i % across) * pitch, Math.floor(i / across) * pitch, size, size);
@@ -170,7 +169,7 @@ function explorer(data) {
   }
 
   function listen() {
-    find("slider").addEventListener("input", (event) => { play(false); setStep(Number(event.target.value)); });
+    find("slider").addEventListener("input", (event) => { if (timer) play(false); setStep(Number(event.target.value)); });
     find("slider").addEventListener("change", remember);
     find("seed").addEventListener("change", (event) => { setRun(data.runs.find((r) => r.id === event.target.value)); remember(); });
     find("probe").addEventListener("change", (event) => { state.probe = event.target.value; fillVariants(); show(); remember(); });
@@ -180,7 +179,7 @@ function explorer(data) {
       const gaps = state.run.steps.map((s) => Math.abs(place(s) - x));
       setStep(gaps.indexOf(Math.min(...gaps)));
     };
-    find("curves").addEventListener("pointerdown", (event) => { play(false); drag(event); });
+    find("curves").addEventListener("pointerdown", (event) => { if (timer) play(false); drag(event); });
     find("curves").addEventListener("pointermove", (event) => { if (event.buttons) drag(event); });
     addEventListener("keydown", (event) => {
       const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];

@@ -12,6 +12,8 @@ from recombine.config import UsageError
 
 BUDGET = 3_600_000
 """Characters that all sheets of a page may take together; the whole page should stay under 6 MB."""
+TALLEST = 16_000
+"""Pixels; the lossy format holds no taller picture."""
 STEP = re.compile(r"step_(\d+)\.png")
 
 
@@ -25,6 +27,8 @@ class Rung:
 
 
 LADDER = (Rung(8, 64), Rung(8, 64, 85), Rung(4, 64, 80), Rung(4, 32, 70), Rung(2, 32, 60), Rung(1, 24, 50))
+MOST_COLUMNS = ((16, 8), (36, 4))
+"""Up to so many compositions, so many samples of each; beyond, one."""
 
 
 @dataclass(frozen=True)
@@ -45,38 +49,35 @@ def find_sheets(samples: Path) -> dict[int, Path]:
 def encode(paths: list[Path], rows: int) -> list[Sheet]:
     """All sheets on the first rung of the ladder that fits the budget, or on the last one."""
     pictures = [_open(path, rows) for path in paths]
-    sheets: list[Sheet] = []
     for rung in LADDER:
-        sheets = [_store(picture, rows, rung) for picture in pictures]
-        if sum(len(sheet.uri) for sheet in sheets) <= BUDGET:
+        sheets, left = [], BUDGET
+        while len(sheets) < len(pictures) and (left >= 0 or rung is LADDER[-1]):
+            sheets.append(_store(pictures[len(sheets)], rows, rung))
+            left -= len(sheets[-1].uri)
+        if left >= 0:
             break
     return sheets
 
 
 def _open(path: Path, rows: int) -> Image.Image:
-    try:
-        with Image.open(path, formats=["PNG"]) as picture:
-            picture = picture.convert("RGB")
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-        raise UsageError(f"{path}: is not a readable PNG picture") from None
+    """The sheet, with no more columns than the page shows."""
+    picture = read_picture(path)
     cell, rest = divmod(picture.height, rows)
     if rest or not cell or picture.width % cell:
         raise UsageError(f"{path}: {picture.width}x{picture.height} pixels are no sheet of {rows} rows of square cells")
-    return picture
+    columns = next((columns for most, columns in MOST_COLUMNS if rows <= most), 1)
+    return picture.crop((0, 0, min(columns * cell, picture.width), picture.height))
 
 
 def _store(picture: Image.Image, rows: int, rung: Rung) -> Sheet:
     cell = picture.height // rows
-    columns = min(rung.columns, picture.width // cell)
+    columns, size = min(rung.columns, picture.width // cell), min(cell, rung.cell, TALLEST // rows)
     picture = picture.crop((0, 0, columns * cell, picture.height))
-    if cell > rung.cell:
-        picture = picture.resize((columns * rung.cell, rows * rung.cell), Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    if rung.quality is None:
-        picture.save(buffer, "PNG")
-    else:
-        picture.save(buffer, "WEBP", quality=rung.quality)
-    return Sheet(data_uri(buffer.getvalue(), "png" if rung.quality is None else "webp"), columns, min(cell, rung.cell))
+    if size < cell:
+        picture = picture.resize((columns * size, rows * size), Image.Resampling.LANCZOS)
+    buffer, kind = io.BytesIO(), "png" if rung.quality is None else "webp"
+    picture.save(buffer, kind, **({"quality": rung.quality} if rung.quality else {}))
+    return Sheet(data_uri(buffer.getvalue(), kind), columns, size)
 
 
 def data_uri(content: bytes, kind: str) -> str:
@@ -85,12 +86,16 @@ def data_uri(content: bytes, kind: str) -> str:
 
 def picture_uri(path: Path, width: int = 1600) -> str:
     """A figure's PNG, no wider than it will be shown."""
-    try:
-        with Image.open(path, formats=["PNG"]) as picture:
-            picture = picture.convert("RGB")
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-        raise UsageError(f"{path}: is not a readable PNG picture") from None
+    picture = read_picture(path)
     picture.thumbnail((width, 4 * width))
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return data_uri(buffer.getvalue(), "png")
+
+
+def read_picture(path: Path) -> Image.Image:
+    try:
+        with Image.open(path, formats=["PNG"]) as picture:
+            return picture.convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        raise UsageError(f"{path}: is not a readable PNG picture") from None

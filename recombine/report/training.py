@@ -39,14 +39,16 @@ def training(results: Results) -> Record | None:
 
 
 def _compositions(study: Record, rows: list[Record], path: Path) -> list[Record]:
-    """Code, name, level and row on the sheets; shown level by level."""
+    """Code, name, level and row on the sheets; shown level by level, from the seen ones on, or where there are many from the
+    most novel ones on."""
     levels = study.get("levels") or {text(r, "composition", path): r.get("level") for r in rows}
     if not all(isinstance(level, int) for level in levels.values()):
         raise UsageError(f"{path}: every accuracy row needs a composition and its level as an integer")
     factors = (study.get("space") or {}).get("factors", [])
     ordered = sorted(levels, key=digits)
     found = [{"code": c, "name": name_of(c, factors), "level": levels[c], "row": i} for i, c in enumerate(ordered)]
-    return sorted(found, key=lambda c: (c["level"], c["row"]))
+    sign = 1 if len(found) <= 16 else -1
+    return sorted(found, key=lambda c: (sign * c["level"], c["row"]))
 
 
 def digits(code: str) -> tuple[int, ...]:

@@ -8,7 +8,12 @@ from recombine.config import UsageError
 if TYPE_CHECKING:
     from recombine.studies.base import Study
 
-MODULES = {"composition": "composition", "swing-by": "swing_by", "local-scores": "local_scores"}
+MODULES = {
+    "composition": "composition",
+    "conditioning": "conditioning",
+    "swing-by": "swing_by",
+    "local-scores": "local_scores",
+}
 """Study name -> module; torch is imported only when one is loaded."""
 TOUR = ("composition", "swing-by", "local-scores")
 """Every pillar once."""

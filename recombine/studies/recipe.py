@@ -163,10 +163,11 @@ class Run:
 def make_probes(world: World, lab: Lab) -> list[Probe]:
     """The reader where the world has one, and the trained probes: linear on pixels as in the paper, and a small CNN."""
     steps = {"smoke": 20, "laptop": 300, "full": 2000}[lab.scale]
+    machine = replace(lab.machine, compile="", graphs=False)  # too small for compilation to pay
     trained = []
     for kind in ("linear", "cnn"):
         config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
-        trained.append(train_probe(config, lab.out, lab.machine))
+        trained.append(train_probe(config, lab.out, machine))
     return [Reader(world), *trained] if world.readable else list(trained)
 
 

@@ -10,7 +10,6 @@ Cost.     About a minute on one core. Nothing here needs a GPU.
 
     recombine run swing-by --set mu=[1,3] --set rho=0.95     your own setting, beside the reference claims"""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,8 @@ from recombine.theory.sim import Task
 @dataclass(frozen=True)
 class SwingBy:
     """The user's own setting: signals `mu`, diversities `sigma` (one, or one per concept), start W(0) of size `omega` and
-    correlation `rho`, dimension `d` (None: as many as concepts). Below: how much is spent on the reference claims."""
+    correlation `rho`, dimension `d` (None: as many as concepts). Below: how much is spent on the reference claims;
+    `length` is the share of their longest runs."""
 
     mu: tuple[float, ...] = (1.0, 2.0)
     sigma: float | tuple[float, ...] = 0.05
@@ -36,6 +36,7 @@ class SwingBy:
     flow_seeds: int = 300
     mlp_seeds: int = 64
     mlp_steps: int = 2400
+    length: float = 1.0
     grid: int = 41
 
     def __post_init__(self) -> None:
@@ -50,8 +51,8 @@ class SwingBy:
             raise ValueError(f"d={d}: at most 512")
         if min(self.flow_seeds, self.mlp_seeds, self.mlp_steps) < 1 or self.grid < 2:
             raise ValueError("flow_seeds, mlp_seeds and mlp_steps are at least 1, grid at least 2")
-        if not math.isfinite(self.omega):
-            raise ValueError(f"omega={self.omega}: not a finite number")
+        if not 0.02 <= self.length <= 1:
+            raise ValueError(f"length={self.length}: a share between 0.02 and 1")
 
     @property
     def task(self) -> Task:
@@ -60,7 +61,7 @@ class SwingBy:
 
 def settings(scale: Scale) -> SwingBy:
     sizes = {
-        "smoke": {"flow_seeds": 4, "mlp_seeds": 2, "mlp_steps": 60, "grid": 5},
+        "smoke": {"flow_seeds": 4, "mlp_seeds": 2, "mlp_steps": 60, "length": 0.05, "grid": 5},
         "laptop": {},
         "full": {"flow_seeds": 1000, "mlp_seeds": 256, "grid": 61},
     }
@@ -81,11 +82,11 @@ def compute(settings: SwingBy, lab: Any) -> Iterator[Row]:
         ("the reference swing-by", parts.reference()),
         ("where it is absent", parts.absences(flows)),
         ("how long the weak concept waits", parts.waiting()),
-        ("many descents", parts.many_descents(flows)),
+        ("many descents", parts.many_descents(flows, settings.length)),
         ("points near the test point removed", trained.truncation(max(nets // 2, 1), steps)),
         ("depth and dimension", trained.depth_and_dimension(nets, steps)),
         ("order on the hypercube", trained.hypercube(min(8, nets), 4 if steps > 100 else 1)),
-        ("what went wrong in print", trained.in_print(min(flows, 200))),
+        ("what went wrong in print", trained.in_print(min(flows, 200), settings.length)),
         ("phase diagrams", trained.phases(settings.grid)),
     )
     for name, rows in experiments:

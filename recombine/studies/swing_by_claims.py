@@ -222,7 +222,7 @@ def t14(rows: Rows) -> Judgement:
     squared = rise["A"] < 0.002 and near(rise["A^2"], 0.05, 0.05)
     cones = (
         w["w11"] < 0 < u["w11"]
-        and near(u["w11_end"], 1, 0.01)
+        and near(u["w11_end"], 1.0, 0.01)
         and cone["U update"]["outside"] == 0 < cone["W recurrence"]["outside"]
     )
     return Judgement(squared and cones, measured)

@@ -11,7 +11,7 @@ BLUE, RED, GREEN, PURPLE, GOLD = CYCLE[:5]
 GREY = CYCLE[7]
 
 
-def curve(rows: Rows, kind: str, *names: str, **equal: Any) -> list[list[float]]:
+def curve(rows: Rows, kind: str, *names: str, **equal: Any) -> list[list[Any]]:
     """Columns of the rows of one kind."""
     found = rows.where(kind=kind, **equal)
     return [found.column(name) for name in names]
@@ -24,9 +24,9 @@ def hypercube(rows: Rows, folder: Path) -> Figure:
         "Losses of all 16 combinations of four concepts (μ = 1, 2, 3, 4) on the concept hypercube, two-layer ReLU "
         "networks; a node names the concepts it combines. An edge adds one concept; red edges break the rule that "
         "more concepts mean more loss. Right: the share of comparable pairs in order (the origin left out). The "
-        "rule weakens where one of the two losses has all but vanished.",
+        "rule bends where the added concept is already learned, here 4, and so adds no loss of its own.",
     )
-    with canvas(folder, figure, 1, 4, size=(11, 3.4), width_ratios=(1, 1, 1, 1.05)) as axes:
+    with canvas(folder, figure, 1, 4, size=(11.0, 3.4), width_ratios=(1, 1, 1, 1.05)) as axes:
         for axis, when in zip(axes[:3], (0, 1, 2), strict=True):
             dots = _cube(
                 axis, {r["corner"]: r["loss"] for r in rows.where(kind="t13.node", net="two layers, ReLU", epoch=when)}
@@ -80,7 +80,7 @@ def networks(rows: Rows, folder: Path) -> Figure:
         "more than 1 % of its start (bars: 95 % Wilson intervals). Crosses: a replication of the authors' setting "
         "with 4 to 16 seeds.",
     )
-    with canvas(folder, figure, 1, 2, size=(8, 3.3), sharey=True) as (left, right):
+    with canvas(folder, figure, 1, 2, size=(8.0, 3.3), sharey=True) as (left, right):
         for axis, cells, label in (
             (left, [(k, 3) for k in (1, 2, 3, 4)], "depth (d = 3)"),
             (right, [(4, d) for d in (2, 3, 8, 64)], "dimension d (depth 4)"),
@@ -113,7 +113,7 @@ def laws(rows: Rows, folder: Path) -> Figure:
         "order of learning flips where diversity outweighs signal. Right: the half-time of the weak concept "
         "against ln((1-S)/S) / (2a), S = ω(1-ρ²).",
     )
-    with canvas(folder, figure, 1, 3, size=(11, 3.4)) as (left, middle, right):
+    with canvas(folder, figure, 1, 3, size=(11.0, 3.4)) as (left, middle, right):
         for bias, colour, name in ((0, BLUE, "without bias"), (1, RED, "with bias")):
             found = Rows(r for r in rows.where(kind="t3.sgd", bias=bias) if r["steps"])
             left.loglog(

@@ -14,6 +14,7 @@ from recombine.theory import detect, flow, mlp, sim
 from recombine.theory.sim import Task
 
 REFERENCE, OMEGA, RHO = Task((1.0, 2.0), 0.05), 0.01, 0.9
+DT = 0.006
 POINTS = 240
 """At most so many points of a curve are kept as rows."""
 
@@ -110,7 +111,7 @@ def one_layer_sgd(seeds: int, lr: float = 0.1, d: int = 64, steps: int = 1800) -
     for mu, sigma, origin, bias in cases:
         task = Task(mu, sigma, d, origin)
         net = mlp.MLP(d, bias=bias, scale=0.01)
-        epoch = mlp.compress(mlp.batches(task.concepts(5000, seeds, seeded(0, "t3", *mu, origin))))
+        epoch = mlp.compress(mlp.batches(task.concepts(5000, seeds, seeded(0, "t3", str(mu), int(origin)))))
         frame = torch.eye(task.s, d, dtype=torch.float64)
         last = 2 * steps if bias else steps
         t, out = mlp.train(net, net.init(seeds, seeded(0, "t3 init")), epoch, task.probe[None], last, lr, 5, frame)
@@ -164,14 +165,14 @@ def slowing() -> Iterator[Row]:
 def reference() -> Iterator[Row]:
     """The canonical swing-by."""
     task = REFERENCE
-    path, loss = follow(start(OMEGA, RHO, 2), task, task.a[None], 0.004, 3500)
+    path, loss = follow(start(OMEGA, RHO, 2), task, task.a[None], DT, 2000)
     train = sim.train_loss(path.w, task.a[None])
     w, share = path.w[0], loss[0] / loss[0, 0]
     low, high = (_vertex(share, i) for i in detect.turns(loss[0]))
     peak = _vertex(w[:, 0, 1], int(w[:, 0, 1].argmax()))
     w11, w22 = _between(w[:, 0, 0], peak), _between(w[:, 1, 1], peak)
     yield row(
-        "t6.summary", low=_between(share, low), low_t=0.004 * low, high=_between(share, high), high_t=0.004 * high,
+        "t6.summary", low=_between(share, low), low_t=DT * low, high=_between(share, high), high_t=DT * high,
         end=share[-1], rise=detect.relative_rise(loss)[0], train_rise=detect.relative_rise(train)[0],
         w12_peak=_between(w[:, 0, 1], peak), w22_at_peak=w22, w11_at_peak=w11,
         w22_law=(2 * task.a.sum() - w11 * (3 * task.a[0] + task.a[1])) / (3 * task.a[1] + task.a[0]),
@@ -224,7 +225,7 @@ def absences(seeds: int) -> Iterator[Row]:
 def waiting() -> Iterator[Row]:
     """When the weak concept is half learned, against the Schur complement law."""
     pairs = [(omega, rho) for omega in (0.001, 0.003, 0.01, 0.03, 0.1) for rho in (0.0, 0.5, 0.9, 0.99)]
-    path = flow.flow(starts(pairs), REFERENCE.a[None], 0.005, 3000)
+    path = flow.flow(starts(pairs), REFERENCE.a[None], 0.01, 1500)
     half = detect.learning_times(path.t, path.w.diagonal(dim1=2, dim2=3), torch.ones(2), 0.5)
     for (omega, rho), times in zip(pairs, half, strict=True):
         schur = omega * (1 - rho**2)
@@ -241,12 +242,12 @@ def published_start(number: int, d: int, divisor: float) -> Tensor:
     return (torch.rand(d, d, generator=rng) / divisor).double()[None]
 
 
-def many_descents(seeds: int) -> Iterator[Row]:
+def many_descents(seeds: int, length: float = 1.0) -> Iterator[Row]:
     """Descents over random positive starts with A and with A^2; then the published three-descent start."""
     for name, task in (("triple", TRIPLE), ("quadruple", QUADRUPLE)):
         u = torch.rand(seeds, task.s, task.s, generator=seeded(0, "descents", name), dtype=torch.float64) / 10
         a = torch.stack([task.a, task.a**2]).repeat_interleave(seeds, 0)
-        count = detect.descents(follow(u.repeat(2, 1, 1), task, a, 0.05, 2000, 2)[1])
+        count = detect.descents(follow(u.repeat(2, 1, 1), task, a, 0.05, int(2000 * length), 2)[1])
         for variant, found in zip(("A", "A^2"), count.split(seeds), strict=True):
             for k in range(1, task.s + 1):
                 yield row(
@@ -257,9 +258,9 @@ def many_descents(seeds: int) -> Iterator[Row]:
                     share=(found == k).double().mean(),
                     seeds=seeds,
                 )
-    u = published_start(233333, 3, 10)
-    path, loss = follow(u.expand(2, -1, -1), TRIPLE, torch.stack([TRIPLE.a, TRIPLE.a**2]), 0.04, 2500)
+    u = published_start(233333, 3, 10.0)
+    path, loss = follow(u.expand(2, -1, -1), TRIPLE, torch.stack([TRIPLE.a, TRIPLE.a**2]), 0.04, int(2500 * length))
     for variant, curve, count in zip(("A", "A^2"), loss, detect.descents(loss), strict=True):
         yield row("t9.listed", variant=variant, descents=count)
-        for i in sorted({round(2500 ** (k / 199)) for k in range(200)} | set(detect.turns(curve))):
+        for i in sorted({round((len(curve) - 1) ** (k / 199)) for k in range(200)} | set(detect.turns(curve))):
             yield row("t9.curve", variant=variant, t=path.t[i], loss=curve[i] / curve[0])

@@ -15,6 +15,8 @@ from recombine.theory.sim import Task
 
 WIDE = 0.05**0.5
 """The published networks read sigma = 0.05 as a variance."""
+MOST_STEPS = 24_000
+"""Where the horizon of the user's own setting is cut: signals may differ by any factor, patience may not."""
 
 
 def fit(
@@ -96,40 +98,38 @@ FIG5 = (torch.tensor([[0.5025, 1.1275, 0.0025]]).double(), torch.tensor([1.0, 1.
 """Second moment and test point of the published two-layer figure, with its variance also on the third, empty coordinate."""
 
 
-def in_print(seeds: int) -> Iterator[Row]:
+def in_print(seeds: int, length: float = 1.0) -> Iterator[Row]:
     """A^2 for A, and the recurrence on W for the update of U, on the published starts and on fresh ones."""
     a, z = FIG5
-    u = published_start(2333, 3, 5)
+    u = published_start(2333, 3, 5.0)
     for variant, rates in (("A", a), ("A^2", a**2)):
         loss = sim.probe_loss(flow.recurrence(u @ u.mT, rates, 0.01, 2000).output(z), z)
         yield row("t14.fig5", variant=variant, rise=detect.relative_rise(loss)[0], descents=detect.descents(loss)[0])
         for i in thin(2001, 200):
             yield row("t14.fig5.curve", variant=variant, step=i, loss=loss[0, i] / loss[0, 0])
-    u, rates = published_start(233333, 3, 10), Task((0.7, 1.7, 3.0)).a[None] ** 2
-    paths = {
-        "W recurrence": flow.recurrence(u @ u.mT, rates, 0.01, 18_000, 100),
-        "U update": flow.flow(u, rates, 0.01, 28_000, 100, flow.euler),
-    }
-    for name, path in paths.items():
+    u, rates = published_start(233333, 3, 10.0), Task((0.7, 1.7, 3.0)).a[None] ** 2
+    for name, path in _both(u, rates, int(180 * length) * 100, int(280 * length) * 100):
         w11 = path.w[0, :, 0, 0]
-        at = path.w[0, 100]
-        yield row("t14.fig10", update=name, w11=w11[100], w11_end=w11[-1], least=torch.linalg.eigvalsh(at).min())
+        printed = min(100, len(w11) - 1)
+        least = torch.linalg.eigvalsh(path.w[0, printed]).min()
+        yield row("t14.fig10", update=name, w11=w11[printed], w11_end=w11[-1], least=least)
         for i, value in enumerate(w11.tolist()):
             if abs(value) < 2:
                 yield row("t14.fig10.curve", update=name, step=100 * i, w11=value)
     u = torch.rand(seeds, 3, 3, generator=seeded(0, "cone"), dtype=torch.float64) / 5
-    for name, w in (
-        ("W recurrence", flow.recurrence(u @ u.mT, a**2, 0.01, 10_000, 100).w),
-        ("U update", flow.flow(u, a**2, 0.01, 10_000, 100, flow.euler).w),
-    ):
-        broken = ~w.isfinite().all((1, 2, 3))
-        least = torch.linalg.eigvalsh(w.nan_to_num(0.0, 0.0, 0.0)).amin((1, 2))
-        outside = (least < -1e-9) | broken
-        yield row(
-            "t14.cone", update=name, outside=outside.double().mean(), diverged=broken.double().mean(), seeds=seeds
-        )
-    for ratio in (4, 10, 100):
+    for name, path in _both(u, a**2, int(100 * length) * 100, int(100 * length) * 100):
+        broken = ~path.w.isfinite().all((1, 2, 3))
+        least = torch.linalg.eigvalsh(path.w.nan_to_num(0.0, 0.0, 0.0)).amin((1, 2))
+        outside = ((least < -1e-9) | broken).double().mean()
+        yield row("t14.cone", update=name, outside=outside, diverged=broken.double().mean(), seeds=seeds)
+    for ratio in (4.0, 10.0, 100.0):
         yield row("t14.assumptions", ratio=ratio, log10_omega=flow.largest_omega(ratio))
+
+
+def _both(u: Tensor, a: Tensor, on_w: int, on_u: int) -> Iterator[tuple[str, flow.Trajectory]]:
+    """The same starts by the published recurrence and by the update of U, so many steps each."""
+    yield "W recurrence", flow.recurrence(u @ u.mT, a, 0.01, on_w, 100)
+    yield "U update", flow.flow(u, a, 0.01, on_u, 100, flow.euler)
 
 
 def phases(grid: int) -> Iterator[Row]:
@@ -187,7 +187,7 @@ def _patient(task: Task, omega: float, rho: float) -> tuple[flow.Trajectory, boo
     d, a = task.dim, task.a[None]
     schur = omega * (1 - rho) * (1 + (d - 1) * rho) / max(1 + (d - 2) * rho, 1e-9)
     horizon = (math.log(1 / min(max(schur, 1e-5), 0.5)) + 7) / (2 * float(task.a[task.a > 0].min()))
-    fast, most = float(task.a.max()), 24_000 * min(1.0, 16 / d)
+    fast, most = float(task.a.max()), MOST_STEPS * min(1.0, 16 / d)
     cut = horizon * fast / 0.1 > most
     gap = min(horizon, most * 0.1 / fast) / POINTS
     w = [flow.correlated(omega, rho, d)]

@@ -1,12 +1,12 @@
-"""The composition operator, denoiser -> denoiser: score = s_b + sum_i (s_i - s_b), which asks for everything each part adds
-to the background b.
+"""The composition operator, denoiser -> denoiser: score = s_b + sum_i (s_i - s_b), that is, the background b plus what
+each part adds to it.
 
 Score and denoiser are tied by score = (alpha D - x) / sigma^2 and the coefficients sum to one, so the same sum composes
 denoisers, at every noise level. Everything hangs on the background:
   empty       the law with nothing in it: parts differ from it in their own pixels only, and the sum is exact;
-  Bayes       the unconditional law, an average of the parts themselves: the usual choice, and wrong for parts that hold
-              nothing else;
-  cluttered   parts and background both hold other things independently, which makes even the average nearly factorised."""
+  Bayes       the unconditional law, an average of the parts themselves: the usual choice, and wrong for parts that
+              hold nothing else;
+  cluttered   parts and background also hold other things, independently: then even the average nearly factorises."""
 
 import math
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class Composed:
 
 @dataclass(frozen=True)
 class OneByOne:
-    """One conditional denoiser, asked for one condition at a time and composed. The background is its own null condition
-    (Bayes) unless another denoiser is given."""
+    """One conditional denoiser, asked for one condition at a time and composed. The background is its own answer to no
+    condition (Bayes, for a model trained on unlabelled parts) unless another denoiser is given."""
 
     inner: Denoiser
     background: Denoiser | None = None
@@ -59,8 +59,8 @@ def only(j: int, condition: Condition) -> Bool[Tensor, "b k"]:
 
 @dataclass(frozen=True)
 class Lamps:
-    """A row of lamps, the smallest world with a right answer: part i has lamp i on. Other lamps are off or, with `clutter`,
-    on by chance, each by itself. A lamp that is on reads 1, one that is off 0, give or take `width`."""
+    """A row of lamps, the smallest world with a right answer: part i has lamp i on. Other lamps are off or, with
+    `clutter`, on by chance, each by itself. A lamp that is on reads 1, one that is off 0, give or take `width`."""
 
     count: int = 8
     width: float = 0.05
@@ -72,7 +72,10 @@ class Lamps:
 
     def with_on(self, lit: tuple[int, ...]) -> Law:
         """The lamps `lit` are on for certain: () is the background, (i,) part i, more of them the right composition."""
-        law = tuple(Block((i,), self._lamp(1.0 if i in lit else self.clutter)) for i in range(self.count))
+        on = torch.tensor([float(i in lit) for i in range(self.count)], dtype=torch.float64)
+        if not self.clutter:
+            return unconditional(points(on[None], width=self.width))
+        law = tuple(Block((i,), self._lamp(i in lit)) for i in range(self.count))
         return lambda asked: law
 
     def average(self) -> Law:
@@ -84,8 +87,6 @@ class Lamps:
         log = on.log() + on * math.log(self.clutter) + (self.count - on) * math.log1p(-self.clutter)
         return unconditional(points(states[1:], log[1:], self.width))
 
-    def _lamp(self, chance: float) -> Mixture:
-        states = {0.0: [0.0], 1.0: [1.0]}.get(chance, [0.0, 1.0])
-        weights = [1.0] if len(states) == 1 else [1 - chance, chance]
-        mean = torch.tensor(states, dtype=torch.float64)[:, None]
-        return points(mean, torch.tensor(weights, dtype=torch.float64).log(), self.width)
+    def _lamp(self, certain: bool) -> Mixture:
+        chances = torch.tensor([0.0, 1.0] if certain else [1 - self.clutter, self.clutter], dtype=torch.float64)
+        return points(torch.tensor([[0.0], [1.0]], dtype=torch.float64), chances.log(), self.width)

@@ -3,7 +3,7 @@
 The noise of diffusion is round in x. Only a rotation keeps it round in z, which is why only rotations are safe."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -12,6 +12,7 @@ from torch import Tensor
 from recombine.rng import seeded
 
 
+@runtime_checkable
 class FeatureMap(Protocol):
     def __call__(self, z: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]: ...
 

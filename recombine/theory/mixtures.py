@@ -1,8 +1,8 @@
 """Gaussian mixtures at every noise level: density, score and denoiser in closed form.
 
 If x is drawn from a mixture, then x_t = alpha x + sigma noise is a mixture again: means times alpha, covariances times
-alpha^2 plus sigma^2. Each covariance is kept by its axes and the variances along them, so a change of noise level costs no
-linear algebra, and every row of a batch may have a level of its own. The sigma convention is alpha = 1."""
+alpha^2 plus sigma^2. Each covariance is kept by its axes and the variances along them, so a change of noise level costs
+no linear algebra, and every row of a batch may have a level of its own. The sigma convention is alpha = 1."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -16,15 +16,15 @@ from torch import Tensor
 from recombine.objectives.process import Schedule, spread
 from recombine.worlds.factors import Condition
 
-Level = Float[Tensor, "b"] | float
-"""alpha or sigma: one number for the whole batch, or one a row."""
+Level = Float[Tensor, "..."] | float
+"""alpha or sigma: one number for the whole batch (a third cheaper), or one a row."""
 Asked = tuple[int | None, ...]
 """The value asked for of each condition; None where the condition is not present."""
 
 
 @dataclass(frozen=True)
 class Exploding(Schedule):
-    """The sigma convention as a schedule: alpha = 1, sigma = high t^power, so that solvers take small steps at low noise."""
+    """The sigma convention as a schedule: alpha = 1, sigma = high t^power; power > 1 makes small steps at low noise."""
 
     high: float = 20.0
     power: float = 3.0
@@ -38,7 +38,7 @@ class Exploding(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Weighted Gaussians. Component n has variance `along[n, e]` along the column e of `axes[n]`; no axes: the pixels'."""
+    """Weighted Gaussians. Component n has variance `along[n, e]` along column e of `axes[n]`; no axes: the pixels'."""
 
     log_weight: Float[Tensor, "n"]
     mean: Float[Tensor, "n d"]
@@ -62,27 +62,37 @@ class Mixture:
         off = self.mean - mean
         return mean, torch.einsum("n,ndf->df", weight, self.covariance + off[:, :, None] * off[:, None, :])
 
-    def each(self, x: Float[Tensor, "b d"], alpha: Level, sigma: Level) -> "Each":
-        """What every component says by itself about x_t: its log density, score and expected clean x."""
+    def log_each(self, x: Float[Tensor, "b d"], alpha: Level, sigma: Level) -> tuple[Tensor, Tensor, Tensor]:
+        """Every component by itself: the log of its share of the density of x_t (b n), its pull, which is the residual over
+        the variance (b n d), and its gain alpha * variance of x; both along the component's own axes."""
         alpha, sigma = _per_row(alpha, x), _per_row(sigma, x)
-        residual = self._turn(x[:, None, :] - alpha * self.mean)
+        residual = x[:, None, :] - alpha * self.mean
+        if self.axes is not None:
+            residual = torch.einsum("bnd,nde->bne", residual, self.axes)
         variance = alpha**2 * self.along + sigma**2
-        log = -0.5 * (residual**2 / variance + variance.log() + math.log(2 * math.pi)).sum(-1)
         pull = residual / variance
-        return Each(log, -self._turn_back(pull), self.mean + self._turn_back(alpha * self.along * pull))
+        log = -0.5 * (residual * pull + variance.log() + math.log(2 * math.pi)).sum(-1)
+        return self.log_weight + log, pull, alpha * self.along
 
     def log_density(self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0) -> Float[Tensor, "b"]:
-        return torch.logsumexp(self.log_weight + self.each(x, alpha, sigma).log, -1)
+        return torch.logsumexp(self.log_each(x, alpha, sigma)[0], -1)
 
     def score(self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0) -> Float[Tensor, "b d"]:
         """The gradient of the log density."""
-        each = self.each(x, alpha, sigma)
-        return weighed(self.log_weight + each.log, each.score)
+        log, pull, _ = self.log_each(x, alpha, sigma)
+        return -self.weighed(log.softmax(-1), pull)
 
     def denoise(self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0) -> Float[Tensor, "b d"]:
-        """E[x | x_t]. Defined without the score, so it holds at alpha = 0 too."""
-        each = self.each(x, alpha, sigma)
-        return weighed(self.log_weight + each.log, each.clean)
+        """E[x | x_t]. Needs no division by alpha or sigma, so pure noise (alpha = 0) is answered too: the mean."""
+        log, pull, gain = self.log_each(x, alpha, sigma)
+        share = log.softmax(-1)
+        return share @ self.mean + self.weighed(share, gain * pull)
+
+    def weighed(self, share: Float[Tensor, "b n"], own: Float[Tensor, "b n d"]) -> Float[Tensor, "b d"]:
+        """The components' answers, given along their own axes, each counted by its share."""
+        if self.axes is None:
+            return (share[:, :, None] * own).sum(1)
+        return torch.einsum("bne,nde->bd", share[:, :, None] * own, self.axes)
 
     def sample(self, count: int, rng: torch.Generator) -> Float[Tensor, "b d"]:
         which = torch.multinomial(self.log_weight.exp(), count, replacement=True, generator=rng)
@@ -105,32 +115,22 @@ class Mixture:
         """The law of matrix @ x."""
         return mixture(self.log_weight, self.mean @ matrix.T, matrix @ self.covariance @ matrix.T)
 
+    def merged(self) -> "Mixture":
+        """The same law without repeated components, as marginals of products have many (equal to nine digits)."""
+        key = torch.cat([self.mean, self.covariance.flatten(1)], 1).mul(1e9).round()
+        _, which = key.unique(dim=0, return_inverse=True)
+        kept = torch.stack([(which == i).nonzero()[0, 0] for i in range(int(which.max()) + 1)])
+        weight = torch.zeros(len(kept), dtype=self.mean.dtype).index_add(0, which, self.log_weight.exp())
+        axes = None if self.axes is None else self.axes[kept]
+        return Mixture(weight.log(), self.mean[kept], self.along[kept], axes)
+
     def reweighted(self, log_weight: Float[Tensor, "n"]) -> "Mixture":
         """The same components, weighted anew."""
         return Mixture(log_weight.log_softmax(0), self.mean, self.along, self.axes)
 
-    def _turn(self, residual: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
-        return residual if self.axes is None else torch.einsum("bnd,nde->bne", residual, self.axes)
 
-    def _turn_back(self, residual: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
-        return residual if self.axes is None else torch.einsum("bne,nde->bnd", residual, self.axes)
-
-
-class Each(NamedTuple):
-    """Every component's own answer."""
-
-    log: Float[Tensor, "b n"]
-    score: Float[Tensor, "b n d"]
-    clean: Float[Tensor, "b n d"]
-
-
-def _per_row(level: Level, x: Float[Tensor, "b d"]) -> Float[Tensor, "b 1 1"]:
-    return torch.as_tensor(level, dtype=x.dtype, device=x.device).expand(len(x))[:, None, None]
-
-
-def weighed(log: Float[Tensor, "b n"], values: Float[Tensor, "b n d"]) -> Float[Tensor, "b d"]:
-    """The components' answers, each counted by its share exp(log) of the density."""
-    return torch.einsum("bn,bnd->bd", log.softmax(-1), values)
+def _per_row(level: Level, x: Float[Tensor, "b d"]) -> Float[Tensor, "r 1 1"]:
+    return torch.as_tensor(level, dtype=x.dtype, device=x.device).reshape(-1, 1, 1)
 
 
 def mixture(log_weight: Float[Tensor, "n"], mean: Float[Tensor, "n d"], covariance: Float[Tensor, "n d d"]) -> Mixture:
@@ -175,11 +175,12 @@ class Exact:
         self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Condition | None = None
     ) -> Float[Tensor, "b *s"]:
         flat, clean = x.reshape(len(x), -1), torch.zeros_like(x).reshape(len(x), -1)
-        alpha, sigma = self.schedule.alpha(t), self.schedule.sigma(t)
+        level = t[:1] if (t == t[0]).all() else t
         for asked, rows in wishes(condition, len(x)):
             for pixels, law in self.blocks(asked):
                 here = rows[:, None], torch.tensor(pixels, device=x.device)
-                clean[here] = law.denoise(flat[here], alpha[rows], sigma[rows])
+                own = level if len(level) == 1 else level[rows]
+                clean[here] = law.denoise(flat[here], self.schedule.alpha(own), self.schedule.sigma(own))
         return clean.reshape(x.shape)
 
     def blocks(self, asked: Asked) -> tuple[Block, ...]:

@@ -2,9 +2,9 @@
 
     p(x | c_J) = p(x outside all M_j, j in J | nothing asked) * product over j in J of p(x in M_j | c_j),   M_j disjoint.
 
-A CPC knows its blocks, so its score costs one small mixture a block. `Joint` forgets them: one mixture over all pixels with
-every product of components. That form can be tilted into a law that is no CPC, still with an exact score, and it lets a test
-find out, rather than assume, that the blocks do not see each other."""
+A CPC knows its blocks, so its score costs one small mixture a block. `Joint` forgets them: one mixture over all pixels
+with every product of components. That form can be tilted into a law that is no CPC, still with an exact score, and it
+lets a test find out, rather than assume, that the blocks do not see each other."""
 
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -21,8 +21,8 @@ Sets = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Projective:
-    """The CPC with pixel sets `sets`: `parts[j][v]` is the law of set j when condition j asks for value v, `background` the
-    law of all pixels when nothing is asked for. The background may tie its pixels to each other."""
+    """The CPC with pixel sets `sets`: `parts[j][v]` is the law of set j when condition j asks for value v, `background`
+    the law of all pixels when nothing is asked for. The background may tie its pixels to each other."""
 
     sets: Sets
     parts: tuple[tuple[Mixture, ...], ...]
@@ -56,8 +56,8 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """The joint law with every component's weight multiplied by a random factor exp(strength * normal): the further from 0,
-    the further from any CPC."""
+    """The joint law with every component's weight multiplied by a random factor exp(strength * normal): the further from
+    0, the further from any CPC."""
 
     law: Law
     strength: float
@@ -73,8 +73,8 @@ class Tilted:
 @dataclass(frozen=True, eq=False)
 class Localised:
     """The best local denoiser of any law: the sets of active conditions, and the rest, each keep their marginal and lose
-    what ties them. No denoiser that looks at each set alone has a smaller denoising loss, because the least-squares guess of
-    x_M from the noisy x_M is its expectation under the marginal of M."""
+    what ties them. No denoiser that looks at each set alone has a smaller denoising loss, because the least-squares guess
+    of x_M from the noisy x_M is its expectation under the marginal of M."""
 
     law: Law
     sets: Sets
@@ -84,7 +84,27 @@ class Localised:
         kept = [pixels for pixels, v in zip(self.sets, asked, strict=True) if v is not None]
         taken = {i for pixels in kept for i in pixels}
         rest = tuple(i for i in range(whole.dim) if i not in taken)
-        return tuple(Block(pixels, whole.marginal(pixels)) for pixels in (*kept, rest) if pixels)
+        return tuple(Block(pixels, whole.marginal(pixels).merged()) for pixels in (*kept, rest) if pixels)
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """A law that is no CPC though every block keeps its own law, for blocks of two equally likely modes: the first two
+    active blocks prefer the same mode (link > 0) or opposite ones. Ties pairs, moves no mean."""
+
+    law: Law
+    link: float
+
+    def __call__(self, asked: Asked) -> tuple[Block, ...]:
+        blocks = self.law(asked)
+        whole = joined(blocks)
+        modes = torch.cartesian_prod(*(torch.arange(len(b.law.log_weight)) for b in blocks)).reshape(
+            len(whole.mean), -1
+        )
+        if sum(v is not None for v in asked) < 2:
+            return (Block(tuple(range(whole.dim)), whole),)
+        agree = (1 - 2 * modes[:, 0]) * (1 - 2 * modes[:, 1])
+        return (Block(tuple(range(whole.dim)), whole.reweighted(whole.log_weight + (1 + self.link * agree).log())),)
 
 
 def joined(blocks: tuple[Block, ...]) -> Mixture:

@@ -20,7 +20,7 @@ from torch import Tensor
 PAPER_PER_GRADIENT_TIME = 2.0
 
 
-def gradient_time(steps: float, lr: float, d: int) -> float:
+def gradient_time(steps: float | int, lr: float, d: int) -> float:
     """Gradient-flow time after `steps` of SGD on the squared error averaged over d outputs."""
     return steps * 2 * lr / d
 

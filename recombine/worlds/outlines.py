@@ -42,6 +42,12 @@ TRIANGLE = Outline("triangle", _triangle, _T, side=math.sqrt(3) * _T, up=2 * _T,
 SQUARE = Outline("square", _square, _S, side=_S, up=_S, down=_S)
 OUTLINES = (CIRCLE, TRIANGLE, SQUARE)
 NAMES = tuple(outline.name for outline in OUTLINES)
+CHUNK_PIXELS = 256 * 28 * 28
+
+
+def chunk(size: int, device: torch.device, count: int) -> int:
+    """How many of `count` pictures to take at once: on a CPU few enough for the cache, else all."""
+    return max(1, CHUNK_PIXELS // size**2 if device.type == "cpu" else count)
 
 
 def depth(

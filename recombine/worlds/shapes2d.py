@@ -14,12 +14,10 @@ from torch import Tensor
 from recombine.worlds import shapes2d_read
 from recombine.worlds.base import Rendered, World
 from recombine.worlds.factors import Factor, FactorSpace
-from recombine.worlds.outlines import NAMES, OUTLINES, cover, depth
+from recombine.worlds.outlines import NAMES, OUTLINES, chunk, cover, depth
 
 COLORS = {"red": (0.9, 0.1, 0.1), "blue": (0.1, 0.1, 0.9), "green": (0.1, 0.9, 0.1)}
 RADII = {"large": 8.0 / 28, "small": 4.8 / 28}
-CHUNK_PIXELS = 256 * 28 * 28
-"""Pixels drawn at once on a CPU, so that what is in between stays in the cache. A GPU takes the whole batch."""
 
 
 class Tables(NamedTuple):
@@ -33,7 +31,8 @@ class Tables(NamedTuple):
 @dataclass(frozen=True)
 class Shapes2D(World):
     """Jitter is uniform: `color_jitter` is added to each channel, `size_jitter` is relative. A shape of radius r covers
-    the area of a circle of radius r, whatever it is; it always lies wholly inside the picture."""
+    the area of a circle of radius r, whatever it is; it always lies wholly inside the picture. `wander` is the share of
+    the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
 
     size: int = 28
     shapes: tuple[Literal["circle", "triangle", "square"], ...] = ("circle", "triangle")
@@ -42,6 +41,7 @@ class Shapes2D(World):
     color_jitter: float = 0.06
     size_jitter: float = 0.06
     background: float = 0.95
+    wander: float = 1.0
 
     def __post_init__(self) -> None:
         if self.size < 16:
@@ -50,7 +50,7 @@ class Shapes2D(World):
             given = getattr(self, name)
             if not given or len(set(given)) < len(given) or not set(given) <= set(known):
                 raise ValueError(f"{name}={list(given)}: one or more of {', '.join(known)}, each once")
-        for name, low, high in (("color_jitter", 0, 0.1), ("size_jitter", 0, 0.1), ("background", 0.8, 1)):
+        for name, low, high in (("color_jitter", 0, 0.1), ("size_jitter", 0, 0.1), ("background", 0.8, 1), ("wander", 0, 1)):
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name}={getattr(self, name)}: must lie between {low} and {high}")
 
@@ -71,7 +71,7 @@ class Shapes2D(World):
     def render(self, factors: Int[Tensor, "b 3"], rng: torch.Generator) -> Rendered:
         factors = factors.to(rng.device)
         jitter = 2 * torch.rand(len(factors), 4, generator=rng, device=rng.device) - 1
-        place = torch.rand(len(factors), 2, generator=rng, device=rng.device)
+        place = 0.5 + self.wander * (torch.rand(len(factors), 2, generator=rng, device=rng.device) - 0.5)
         centre = self.canonical(factors)
         rgb = centre[:, :3] + self.color_jitter * jitter[:, :3]
         radius = centre[:, 3:] * (1 + self.size_jitter * jitter[:, 3:])
@@ -91,7 +91,7 @@ class Shapes2D(World):
         self, factors: Int[Tensor, "b 3"], values: Float[Tensor, "b 4"], centres: Float[Tensor, "b 2"]
     ) -> Float[Tensor, "b 3 h w"]:
         """The exact pictures of shapes with these values at these centres. Nothing random, no host sync."""
-        step = max(1, CHUNK_PIXELS // self.size**2) if factors.device.type == "cpu" else len(factors)
+        step = chunk(self.size, factors.device, len(factors))
         if len(factors) <= step:
             return self._draw(factors, values, centres)
         parts = zip(factors.split(step), values.split(step), centres.split(step), strict=True)

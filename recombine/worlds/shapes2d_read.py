@@ -3,8 +3,8 @@
 1. Background: the median of the border. Ink: the mean colour, weighted by how far a pixel is from the background. Between
    the two lies each pixel's observed cover.
 2. Area and centroid of the cover start the pose (x, y, radius): the same for all outlines, since all have equal area.
-3. A few Gauss-Newton steps per outline. Outlines are circumscribed about a circle, so the three unknowns do not interact
-   and each step is three divisions.
+3. A few Gauss-Newton steps per outline on the pose and on how softly the edge fades. Outlines are mirror-symmetric and
+   circumscribed about a circle, so the four unknowns do not interact and each step is four divisions.
 4. A picture is read only if the best outline leaves little behind anywhere, explains the picture clearly better than any
    other outline, lies inside the frame, and has a colour, a size and a background near those of the world."""
 
@@ -16,12 +16,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from recombine.worlds.base import INVALID
-from recombine.worlds.outlines import OUTLINES, Outline, cover, depth
+from recombine.worlds.outlines import OUTLINES, Outline, chunk, cover, depth
 
 STEPS = 2
-WIDEST = 1 / 16
+WIDEST = 1 / 20
 """How wide an edge may fade, as a fraction of the picture. A drawn edge fades over one pixel."""
-CHUNK_PIXELS = 256 * 28 * 28
 SPECKLE, SPOT = 0.15, 0.20
 """Largest left-over, where 1 is the step from background to ink: root mean square of all pixels; mean of any 3 x 3 patch."""
 CLEARER = 0.30
@@ -116,14 +115,10 @@ def inside(
     outlines: tuple[Outline, ...], which: Int[Tensor, "b"], pose: Float[Tensor, "b 3"], size: int
 ) -> Bool[Tensor, "b"]:
     """Whether the outline stays in the frame."""
-    x, y, radius = pose.unbind(1)
-    fits = [
-        torch.stack(
-            (x - o.side * radius, y - o.up * radius, size - x - o.side * radius, size - y - o.down * radius)
-        ).amin(0)
-        for o in outlines
-    ]
-    return torch.stack(fits, 1).gather(1, which[:, None])[:, 0] > -OUTSIDE
+    x, y, r = pose.unbind(1)
+    gaps = [(x - o.side * r, y - o.up * r, size - x - o.side * r, size - y - o.down * r) for o in outlines]
+    least = torch.stack([torch.stack(gap).amin(0) for gap in gaps])
+    return least.gather(0, which[None])[0] > -OUTSIDE
 
 
 def read(
@@ -134,12 +129,8 @@ def read(
     background: float,
 ) -> Int[Tensor, "b 3"]:
     """The indices of outline, colour and radius that each picture shows, or INVALID in all three."""
-    step = (
-        max(1, CHUNK_PIXELS // (images.shape[2] * images.shape[3]))
-        if images.device.type == "cpu"
-        else max(1, len(images))
-    )
-    return torch.cat([_read(part, outlines, rgb, radius, background) for part in images.float().split(step)])
+    parts = images.float().split(chunk(images.shape[2], images.device, len(images)))
+    return torch.cat([_read(part, outlines, rgb, radius, background) for part in parts])
 
 
 def _read(images: Tensor, outlines: tuple[Outline, ...], rgb: Tensor, radius: Tensor, background: float) -> Tensor:
@@ -154,9 +145,8 @@ def _read(images: Tensor, outlines: tuple[Outline, ...], rgb: Tensor, radius: Te
     left = left_over(images, torch.stack([f.cover for f in fits])[best, each])
     off_color, color = (left.ink[:, None] - rgb).abs().amax(2).min(1)
     off_size, size = (pose[:, 2:] / images.shape[3] / radius - 1).abs().min(1)
-    good = (
-        (errors[:, 0] < CLEARER * errors[:, 1]) & (best < len(outlines)) & (left.speckle < SPECKLE) & (left.spot < SPOT)
-    )
-    good &= (off_color < COLOR) & (off_size < SIZE) & inside(rivals, best, pose, images.shape[3])
+    good = (errors[:, 0] < CLEARER * errors[:, 1]) & (best < len(outlines))
+    good &= (left.speckle < SPECKLE) & (left.spot < SPOT) & inside(rivals, best, pose, images.shape[3])
+    good &= (off_color < COLOR) & (off_size < SIZE)
     good &= (left.background - background).abs().amax(1) < BACKGROUND
     return torch.where(good[:, None], torch.stack((best, color, size), 1), INVALID)
