@@ -20,17 +20,17 @@ from recombine.studies.recipe import Recipe, compute
 
 VARIANTS = {
     "continuous": Conditioning("continuous"),
-    "continuous, dropout": Conditioning("continuous", 0.1),
+    "continuous+dropout": Conditioning("continuous", 0.1),
     "quantised": Conditioning("quantised"),
-    "quantised, dropout": Conditioning("quantised", 0.1),
+    "quantised+dropout": Conditioning("quantised", 0.1),
 }
-PAPER = {"continuous": 1.0, "continuous, dropout": 0.0, "quantised": 0.602, "quantised, dropout": 0.0}
+PAPER = {"continuous": 1.0, "continuous+dropout": 0.0, "quantised": 0.602, "quantised+dropout": 0.0}
 """Late means of level 2 in the paper's figures 4a to 4d."""
 CURVES = {
     "continuous": "DiT_cont_label_sec_run",
-    "continuous, dropout": "diff_cont_dropout",
+    "continuous+dropout": "diff_cont_dropout",
     "quantised": "discrete_DiT_XAI3",
-    "quantised, dropout": "diffusion_real_dropout_avg_3seeds",
+    "quantised+dropout": "diffusion_real_dropout_avg_3seeds",
 }
 
 
