@@ -110,7 +110,8 @@ def ties(rows: Rows, folder: Path) -> Figure:
         for law, colour in (("no CPC", RED), ("CPC", BLUE), ("its best LCS", GREEN)):
             curve = rows.where(kind="interaction", law=law)
             sizes = np.maximum(curve.column("size"), floor)
-            axes[0].loglog(curve.column("sigma"), sizes, "o-", color=colour, ms=4, label=law)
+            label = "best LCS of no CPC" if law == "its best LCS" else law
+            axes[0].loglog(curve.column("sigma"), sizes, "o-", color=colour, ms=4, label=label)
         axes[0].set(xlabel="noise σ", title="interaction in the integrated score", ylim=(floor / 3, 1e2))
         axes[0].set_yticks([1e-17, 1e-12, 1e-8, 1e-4, 1], ["0", "10⁻¹²", "10⁻⁸", "10⁻⁴", "1"])
         axes[0].legend(loc="center right", bbox_to_anchor=(1, 0.62))
@@ -243,7 +244,8 @@ def maps(rows: Rows, folder: Path) -> Figure:
                 edgecolors=GREY,
                 linewidths=0.4,
             )
-            axis.set(aspect="equal", xlim=(-3.7, 3.7), ylim=(-3.0, 3.0), xticks=[], yticks=[], title=name)
+            axis.set(aspect="equal", xlim=(-3.7, 3.7), ylim=(-3.0, 3.0), xticks=[], yticks=[])
+            axis.set_title(name, loc="center")
             axis.spines[:].set_visible(False)
             axis.set_xlabel(f"off by {summary['composed']:.2f}\n(sampling alone {summary['exact']:.2f})", color=INK)
         for name, colour, style in zip(names, (GREY, BLUE, RED, VIOLET), ("-", "--", "-", "-"), strict=True):
