@@ -71,9 +71,7 @@ def run(
     from recombine.studies import TOUR, find
 
     studies = [find(n) for name in names for n in (TOUR if name == "tour" else (name,))]
-    settings = [s.settings(scale) for s in studies]
-    for assignment in set_:
-        settings = [override(s, assignment) for s in settings]
+    settings = [override(s.settings(scale), *set_) for s in studies]
     _writable(out)
     from recombine.machine import Machine
     from recombine.report.site import write_site

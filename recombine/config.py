@@ -130,29 +130,39 @@ def _convert_tuple(value: Any, items: tuple[Any, ...], path: str, trust: tuple[s
     return tuple(from_json(v, t, trust, f"{path}[{i}]") for i, (v, t) in enumerate(zip(value, items, strict=True)))
 
 
-def override(config: Any, assignment: str) -> Any:
-    """`config` with one field replaced: `train.steps=500`, `mu=[1,2]`, `net.qk_norm=false`."""
-    path, equals, text = assignment.partition("=")
-    if not equals or not path:
-        raise UsageError(f"--set {assignment}: write path=value")
+def override(config: Any, *assignments: str) -> Any:
+    """`config` with some fields replaced: `train.steps=500`, `mu=[1,2]`, `net.qk_norm=false`. The result is checked once, as
+    a whole, so that the order of assignments does not matter."""
+    plain = to_json(config)
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--set {assignment}: write path=value")
+        _assign(config, plain, path, _parse(text))
+    return from_json(plain, type(config), path="--set") if assignments else config
+
+
+def _parse(text: str) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError:
-        value = text
-    return _replace(config, path.split("."), value, path)
+        return text
 
 
-def _replace(config: Any, keys: list[str], value: Any, path: str) -> Any:
+def _assign(config: Any, plain: Any, path: str, value: Any) -> None:
+    *above, last = path.split(".")
+    for key in above:
+        _check_field(config, key, path)
+        config, plain = getattr(config, key), plain[key]
+    hint = _check_field(config, last, path)
+    plain[last] = to_json(from_json(value, hint, path=f"--set {path}"))
+
+
+def _check_field(config: Any, key: str, path: str) -> Any:
+    """The declared type of a field, or a UsageError that names the fields there are."""
     if not dataclasses.is_dataclass(config):
-        raise UsageError(f"--set {path}: {keys[0]} lies below a plain value")
+        raise UsageError(f"--set {path}: {key} lies below a plain value")
     names = [f.name for f in dataclasses.fields(config)]
-    if keys[0] not in names:
-        raise UsageError(f"--set {path}: no field {keys[0]!r} in {type(config).__name__}; it has {', '.join(names)}")
-    if len(keys) > 1:
-        new = _replace(getattr(config, keys[0]), keys[1:], value, path)
-    else:
-        new = from_json(value, typing.get_type_hints(type(config))[keys[0]], path=f"--set {path}")
-    try:
-        return dataclasses.replace(config, **{keys[0]: new})
-    except ValueError as error:
-        raise UsageError(f"--set {path}: {error}") from None
+    if key not in names:
+        raise UsageError(f"--set {path}: no field {key!r} in {type(config).__name__}; it has {', '.join(names)}")
+    return typing.get_type_hints(type(config))[key]

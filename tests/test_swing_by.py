@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from recombine.config import UsageError, digest, override
 from recombine.studies import swing_by_parts as parts
@@ -12,6 +13,7 @@ from recombine.studies import swing_by_trained as trained
 from recombine.studies.base import Rows, judge
 from recombine.studies.swing_by import STUDY, SwingBy, compute, settings
 from recombine.studies.swing_by_figures import story, trajectory
+from recombine.theory import flow, sim
 from recombine.theory.sim import Task
 
 
@@ -56,7 +58,8 @@ def test_settings_have_names_of_their_own():
         (Task((0.0, 2.0), 0.0), 0.01, 0.9),
         (Task((1.0, 2.0)), 1.0, 1.0),
         (Task((1.0, 2.0)), 0.01, -1.0),
-        (Task((1.0, 2.0), d=40), 0.1, 0.9),
+        (Task((1.0, 2.0), d=256), 0.1, 0.9),
+        (Task((1.0,) * 24), 1.0, 0.9),
         (Task((0.01, 10.0)), 0.01, 0.9),
         (Task(tuple(1 + k / 10 for k in range(12)), 0.1), 0.01, 0.2),
     ],
@@ -69,6 +72,17 @@ def test_any_setting_works(task, omega, rho, monkeypatch):
     assert len(rows.where(kind="yours.curve")) == parts.POINTS + 1
     assert rows.where(kind="yours.curve")[-1]["ood"] is not None
     assert summary["train_rise"] < 1e-6
+
+
+def test_dimensions_without_a_concept_fold_into_one():
+    task = Task((1.0, 2.0), d=7)
+    small, w = trained._folded(task, 0.05, 0.8)
+    whole = flow.flow(flow.root(flow.correlated(0.05, 0.8, 7))[None], task.a[None], 0.02, 300, 30)
+    folded = flow.flow(flow.root(w)[None], small.a[None], 0.02, 300, 30)
+    assert folded.w.shape[-1] == 3
+    assert torch.allclose(folded.w[..., :2, :2], whole.w[..., :2, :2], atol=1e-12)
+    losses = [sim.probe_loss(p.output(t.probe), t.probe) for p, t in ((whole, task), (folded, small))]
+    assert torch.allclose(*losses, atol=1e-12)
 
 
 def test_your_setting_agrees_with_the_reference():
@@ -129,10 +143,8 @@ def test_figures_are_drawn_from_rows_alone(smoke, tmp_path):
 
 def test_figures_of_odd_settings(smoke, tmp_path):
     rest = [r for r in smoke if not r["kind"].startswith("yours")]
-    for task in (Task((2.0,), 0.0), Task(tuple(1 + k / 10 for k in range(12)), 0.1)):
-        rows = Rows([*rest, *trained.yours(task, 0.01, 0.5)])
-        trajectory(rows, tmp_path)
-        story(rows, tmp_path)
+    trajectory(Rows([*rest, *trained.yours(Task((2.0,), 0.0), 0.01, 0.5)]), tmp_path)
+    story(Rows([*rest, *trained.yours(Task(tuple(1 + k / 10 for k in range(12)), 0.1), 0.01, 0.5)]), tmp_path)
 
 
 def test_scales_differ_only_in_size():

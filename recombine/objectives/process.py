@@ -5,13 +5,14 @@ Solvers, guidance and locality maps cannot tell them apart."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 
+@runtime_checkable
 class Denoiser(Protocol):
     """The expected clean picture, given the noisy one. `condition` is whatever this denoiser understands."""
 

@@ -6,7 +6,7 @@ Expected  projective compositions (CPC) have local conditional scores (LCS) and 
           nearer with noise, by exactly the score error spent (L3); mean directions are orthogonal under a CPC, which is a
           hint, not a proof, and depends on coordinates (L4); the composition operator is as good as its background (L5), and
           in feature space it is safe for rotations alone (L6).
-Cost      about a minute on one core, no GPU.
+Cost      about 40 s a seed on one core, no GPU.
 Run       recombine run local-scores --scale laptop"""
 
 from collections.abc import Iterator
@@ -45,8 +45,8 @@ class LocalScores:
     swirl: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.blocks < 2 or self.pixels < 1 or self.rest < 0 or self.modes < 1:
-            raise ValueError("blocks >= 2, pixels >= 1, rest >= 0 and modes >= 1 are needed")
+        if self.blocks < 2 or self.pixels < 1 or self.rest < 0 or self.modes < 2:
+            raise ValueError("blocks >= 2, pixels >= 1, rest >= 0 and modes >= 2 are needed")
         if self.modes**self.blocks > 4096:
             raise ValueError(f"modes^blocks = {self.modes**self.blocks} components are more than the 4096 allowed")
         if self.tilt <= 0 or not 0 < abs(self.link) < 1:
@@ -70,17 +70,18 @@ def settings(scale: Scale) -> LocalScores:
         )
     if scale == "full":
         return LocalScores(
-            pictures=256, draws=2048, levels=33, samples=20_000, steps=60, fit_steps=4000, lamp_samples=2000, grid=13
+            pictures=256, draws=2048, levels=33, samples=10_000, steps=60, fit_steps=4000, lamp_samples=1000, grid=11
         )
     return LocalScores()
 
 
 def compute(settings: LocalScores, lab: Any) -> Iterator[Row]:
     """Every part once a seed; rows of all parts share one stream and are told apart by `kind`."""
-    from recombine.studies import local_scores_parts as parts
+    from recombine.studies.local_scores_composed import lamps, maps
+    from recombine.studies.local_scores_parts import angles, approximation, factorisation, locality
 
     for seed in range(lab.seeds):
-        for part in (parts.locality, parts.factorisation, parts.approximation, parts.angles, parts.lamps, parts.maps):
+        for part in (locality, factorisation, approximation, angles, lamps, maps):
             lab.note(f"{part.__name__}, seed {seed}")
             for row in part(settings, seed):
                 yield {"seed": seed, **row}
@@ -93,7 +94,7 @@ STUDY = Study(
     about="Exact scores of Gaussian mixtures: conditional projective compositions and local conditional scores are the same "
     "thing, approximately composed laws approach it with noise, and composing scores needs the right background and the "
     "right coordinates.",
-    cost={"smoke": "3 s, 1 core", "laptop": "1 min, 1 core", "full": "10 min, 1 core"},
+    cost={"smoke": "10 s, 1 core", "laptop": "40 s a seed, 1 core", "full": "5 min, 1 core"},
     settings=settings,
     compute=compute,
     claims=CLAIMS,

@@ -30,9 +30,13 @@ def local(rows: Rows) -> Judgement:
 
 
 def only_local(rows: Rows) -> Judgement:
-    """Forward half: the tilted law has foreign derivatives at every level. Converse: integrated local scores have no
-    interaction, and what they draw has no ties, while the data's ties are drawn by the joint denoiser."""
-    share = _column(rows.where(kind="locality", law="no CPC"), "pixel_share")
+    """One half: a law that is no CPC has foreign derivatives at every level (a thousand times what counts as zero), and at
+    its worst level they are a real share of the Jacobian; at low noise few pictures lie between modes, where they live.
+    The other half: integrated local scores have no interaction, and what they draw has no ties, while the joint denoiser
+    draws the data's."""
+    no_cpc = rows.where(kind="locality", law="no CPC")
+    share, foreign = _column(no_cpc, "pixel_share"), min(_column(no_cpc, "worst_pixel"))
+    peaks = [max(_column(no_cpc.where(seed=seed), "pixel_share")) for seed in {r["seed"] for r in no_cpc}]
     tied = min(_column(rows.where(kind="interaction", law="no CPC"), "size"))
     free = max(_column(rows.where(kind="interaction", law="its best LCS"), "size"))
     bits = {
@@ -42,14 +46,15 @@ def only_local(rows: Rows) -> Judgement:
     data = min(bits["data"])
     loose = max(abs(b) for name in ("best LCS", "block net") for b in bits[name])
     directions = (
-        min(share) > 1e-3 and tied > 1e-3,
+        foreign > 1e3 * FLOAT and min(peaks) > 0.05 and tied > 1e-3,
         free <= FLOAT and loose < 0.1 * data and min(bits["joint"]) > 0.7 * data,
     )
     return Judgement(
         True if all(directions) else "partly" if any(directions) else False,
         {
-            "no CPC: share of the Jacobian between sets, least": min(share),
-            "no CPC: the same, most": max(share),
+            "no CPC: largest foreign derivative, at the level where it is least": foreign,
+            "no CPC: share of the Jacobian between sets, worst level": min(peaks),
+            "no CPC: the same, least level": min(share),
             "no CPC: interaction of the integrated score, least": tied,
             "best LCS: interaction, most": free,
             **{f"ties in samples, bits: {name}": sum(b) / len(b) for name, b in bits.items()},
@@ -76,7 +81,8 @@ def spent(rows: Rows) -> Judgement:
             "largest deviation over all levels": worst,
             "allowed": 0.02,
             "rises of KL with noise": rises,
-            "notes of the paper's check: KL .1009 against": 0.1002,
+            "reference (another mixture, sigma .3): KL": 0.1009,
+            "reference: half the score error above it": 0.1002,
             "relative score error peaks at sigma": peak["sigma"],
         },
     )
@@ -91,14 +97,14 @@ def orthogonal(rows: Rows) -> Judgement:
     linked = rows.where(kind="linked")
     tie = min(_column(linked, "bits"))
     zero = max(largest["CPC"], largest["CPC, rotated"], largest["linked, no CPC"])
-    holds = zero <= FLOAT and tie > 0.01 and min(_column(linked, "pixel_share")) > 1e-3 and largest["CPC, skewed"] > 0.1
+    holds = zero <= FLOAT and tie > 0.01 and min(_column(linked, "pixel_share")) > 0.01 and largest["CPC, skewed"] > 0.1
     return Judgement(
         holds,
         {
             **{f"largest cosine: {case}": value for case, value in largest.items()},
             "linked, no CPC: bits shared by two blocks": tie,
             "linked, no CPC: share of the Jacobian between sets": min(_column(linked, "pixel_share")),
-            "notes: a generic linear map gives up to": 0.49,
+            "reference: a generic linear map gives up to": 0.49,
         },
     )
 

@@ -1,4 +1,4 @@
-"""The measurements of the study `local-scores`, one function a question; each yields flat rows."""
+"""The measurements of `local-scores` on single laws, one function a question; each yields flat rows."""
 
 import itertools
 import math
@@ -11,15 +11,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from recombine.measure.violation import interaction, jacobian, lcs_violation, pixel_masks
-from recombine.objectives.process import Flow, Linear
+from recombine.objectives.process import Flow
 from recombine.objectives.solvers import Heun
 from recombine.rng import seeded
 from recombine.studies.base import Row
 from recombine.studies.local_scores_net import fitted
-from recombine.theory.compose import Composed, Lamps, OneByOne
 from recombine.theory.divergence import even_points, gaps, remaining
 from recombine.theory.maps import FeatureMap, Swirl, identity, orthogonal, skewed
-from recombine.theory.mixtures import Asked, Exact, Exploding, Law, Mixture, Score, asking, points, unconditional
+from recombine.theory.mixtures import Asked, Exact, Exploding, Law, Mixture, Score, asking
 from recombine.theory.projective import Joint, Linked, Localised, Projective, Tilted, joined, mean_of, random_projective
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def interactions(laws: dict[str, Law], cpc: Projective, asked: Asked, s: "LocalS
         whole = joined(law(asked)) if name != "its best LCS" else None
         x, t = noisy(joined(laws["no CPC"](asked)), sigma, s.pictures, seed)
         y = x.roll(1, 0)
-        found = interaction(Exact(law, SIGMA), SIGMA, mask, x, y, t, asking(asked, len(x)))
+        found = interaction(Exact(law, SIGMA), SIGMA, mask, x, y, t, asking(asked, len(x)), nodes=48)
         row = {"kind": "interaction", "law": name, "sigma": sigma, "size": found.square().mean().sqrt().item()}
         if whole is not None:
             corner = lambda a, b, law=whole, level=sigma: law.log_density(torch.where(mask, a, b), 1.0, level)  # noqa: E731
@@ -168,10 +167,13 @@ def angles(s: "LocalScores", seed: int) -> Iterator[Row]:
         cosine = cosines(law, change, 4, s.draws, seed)
         for i, j in itertools.product(range(4), repeat=2):
             yield {"kind": "cosine", "case": name, "i": i, "j": j, "cosine": cosine[i, j].item()}
-    x, t = noisy(joined(linked((0,) * 4)), 0.5, s.pictures, seed)
-    seen = lcs_violation(Exact(linked, SIGMA), pixel_masks(cpc.sets, (dim,)), x, t, asking((0,) * 4, len(x)))
+    masks, whole = pixel_masks(cpc.sets, (dim,)), joined(linked((0,) * 4))
+    share = 0.0
+    for sigma in s.sigmas:
+        x, t = noisy(whole, sigma, s.pictures, seed)
+        share = max(share, lcs_violation(Exact(linked, SIGMA), masks, x, t, asking((0,) * 4, len(x))).pixel_share)
     shared = sum((1 + e * s.link) / 2 * math.log2(1 + e * s.link) for e in (1, -1))
-    yield {"kind": "linked", "pixel_share": seen.pixel_share, "bits": shared}
+    yield {"kind": "linked", "pixel_share": share, "bits": shared}
 
 
 def cosines(law: Law, change: FeatureMap, conditions: int, draws: int, seed: int) -> Float[Tensor, "k k"]:
@@ -189,92 +191,3 @@ def _mean_through(blocks: tuple, change: FeatureMap, draws: int, seed: int) -> F
     law = joined(blocks)
     at = even_points(law, draws, seed)
     return at.weight @ change(law.place(at.which, at.noise))
-
-
-def lamps(s: "LocalScores", seed: int) -> Iterator[Row]:
-    """L5: light several lamps by composing parts that light one each, over four backgrounds."""
-    schedule = Exploding()
-    noise = torch.randn(s.lamp_samples, s.lamps, generator=seeded(seed, "local-scores", "lamps"), dtype=torch.float64)
-    for clutter in (0.0, s.clutter):
-        row = Lamps(s.lamps, clutter=clutter)
-        parts = tuple(Exact(row.with_on((i,)), schedule) for i in s.lit)
-        for background, law in {"empty": row.with_on(()), "average": row.average()}.items():
-            x = Heun(s.steps).sample(Composed(Exact(law, schedule), parts), schedule, noise, None)
-            name = f"{background}, cluttered" if clutter else background
-            yield from lamp_rows(x, name, s)
-
-
-def lamp_rows(x: Float[Tensor, "b d"], name: str, s: "LocalScores") -> Iterator[Row]:
-    wanted, on = list(s.lit), (x > 0.5) & (x < 1.5)
-    others = [i for i in range(s.lamps) if i not in s.lit]
-    yield {
-        "kind": "lamps",
-        "background": name,
-        "all_lit": on[:, wanted].all(1).double().mean().item(),
-        "level": x[:, wanted].mean().item(),
-        "others_on": on[:, others].double().mean().item() if others else 0.0,
-        "clutter": s.clutter if "cluttered" in name else 0.0,
-        "parts": len(wanted),
-    }
-    for sample, lamp in itertools.product(range(min(24, len(x))), range(s.lamps)):
-        level = x[sample, lamp].item()
-        yield {
-            "kind": "lamp",
-            "background": name,
-            "sample": sample,
-            "lamp": lamp,
-            "level": level,
-            "asked": int(lamp in s.lit),
-        }
-
-
-def maps(s: "LocalScores", seed: int) -> Iterator[Row]:
-    """L6: the composed denoiser against the denoiser of the composition, in pixels at all times, then through maps."""
-    cpc, asked = world(s, seed), everything(s)
-    for schedule, time in itertools.product((Flow(), Linear(), Exploding()), np.linspace(0.02, 1, 15).tolist()):
-        exact = Exact(cpc, schedule)
-        rng = seeded(seed, "local-scores", "exact")
-        t = torch.full((s.pictures,), time, dtype=torch.float64)
-        noise = torch.randn(s.pictures, cpc.background.dim, generator=rng, dtype=torch.float64)
-        x = schedule.alpha(t)[:, None] * joined(cpc(asked)).sample(s.pictures, rng) + schedule.sigma(t)[:, None] * noise
-        condition = asking(asked, len(x))
-        off = (OneByOne(exact)(x, t, condition) - exact(x, t, condition)).abs().max().item()
-        yield {"kind": "exact", "schedule": type(schedule).__name__, "t": time, "off": off}
-    changes: dict[str, FeatureMap] = {
-        "identity": identity(2),
-        "rotation": orthogonal(2, seed),
-        "skew": skewed(2, s.skew),
-        "swirl": Swirl(s.swirl),
-    }
-    for name, change in changes.items():
-        yield from through(change, name, s, seed)
-
-
-def through(change: FeatureMap, name: str, s: "LocalScores", seed: int) -> Iterator[Row]:
-    """Two features on a grid, each with a condition that picks its modes: factorised in z, seen in x = map(z). Laws are point
-    masses, so every noised score in x is exact for any map."""
-    level = torch.linspace(-2, 2, s.grid, dtype=torch.float64)
-    idle = (-(level**2) / 8).log_softmax(0)
-    picked = torch.logaddexp(-((level - 1.3) ** 2) / 0.18, -((level + 1.3) ** 2) / 0.18 - 0.7).log_softmax(0)
-    x = change(torch.cartesian_prod(level, level))
-    law = lambda a, b: points(x, (a[:, None] + b).reshape(-1))  # noqa: E731
-    background, parts, target = law(idle, idle), (law(picked, idle), law(idle, picked)), law(picked, picked)
-    exact = lambda m: Exact(unconditional(m), Flow())  # noqa: E731
-    composed = Composed(exact(background), tuple(exact(m) for m in parts))
-    rng = seeded(seed, "local-scores", "maps")
-    for time in np.linspace(0.02, 0.98, 25).tolist():
-        t = torch.full((s.pictures * 8,), time, dtype=torch.float64)
-        at = (1 - time) * target.sample(len(t), rng) + time * torch.randn(len(t), 2, generator=rng, dtype=torch.float64)
-        off = (composed(at, t, None) - exact(target)(at, t, None)).square().mean().sqrt().item()
-        yield {"kind": "mismatch", "map": name, "t": time, "off": off}
-    noise = torch.randn(s.samples, 2, generator=rng, dtype=torch.float64)
-    drawn = {
-        way: Heun(s.steps).sample(d, Flow(), noise, None)
-        for way, d in (("composed", composed), ("exact", exact(target)))
-    }
-    share = {way: torch.bincount(torch.cdist(y, x).argmin(1), minlength=len(x)) / len(y) for way, y in drawn.items()}
-    truth = target.log_weight.exp()
-    distance = {way: (p - truth).abs().sum().item() / 2 for way, p in share.items()}
-    yield {"kind": "map", "map": name, "composed": distance["composed"], "exact": distance["exact"]}
-    for n, (place, want, got) in enumerate(zip(x.tolist(), truth.tolist(), share["composed"].tolist(), strict=True)):
-        yield {"kind": "cell", "map": name, "n": n, "x": place[0], "y": place[1], "target": want, "composed": got}

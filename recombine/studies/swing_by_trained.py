@@ -3,6 +3,7 @@ and the run at the user's own setting."""
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -156,8 +157,9 @@ def _rises(cells: list[tuple[Task, float, float]]) -> Tensor:
 
 
 def yours(task: Task, omega: float, rho: float) -> Iterator[Row]:
-    """The user's own setting, with steps that follow the stiffness of the moment."""
-    path, cut = _patient(task, omega, rho)
+    """The user's own setting."""
+    d, (task, begin) = task.dim, _folded(task, omega, rho)
+    path, cut = _patient(task, begin)
     out = path.output(task.probe)
     loss, train = sim.probe_loss(out, task.probe), sim.train_loss(path.w, task.a[None])
     rank = task.a[: task.s].argsort(stable=True).tolist()
@@ -168,7 +170,7 @@ def yours(task: Task, omega: float, rho: float) -> Iterator[Row]:
     order = " ".join(str(int(k) + 1) for k in detect.order(times)[0, :16])
     yield row(
         "yours.summary", mu=" ".join(f"{m:g}" for m in task.mu[:16]), sigma=" ".join(f"{x:g}" for x in task.sigmas[:16]),
-        omega=omega, rho=rho, d=task.dim, s=task.s, weak=weak + 1, strong=strong + 1,
+        omega=omega, rho=rho, d=d, s=task.s, weak=weak + 1, strong=strong + 1,
         mu_weak=task.mu[weak], mu_strong=task.mu[strong], sigma_weak=task.sigmas[weak], sigma_strong=task.sigmas[strong],
         rise=detect.relative_rise(loss)[0], swing_by=int(detect.swings_by(loss)[0]), descents=detect.descents(loss)[0],
         train_rise=detect.relative_rise(train)[0], order=order, end=loss[0, -1] / loss[0, 0], horizon_cut=int(cut),
@@ -182,17 +184,28 @@ def yours(task: Task, omega: float, rho: float) -> Iterator[Row]:
             yield row("yours.stage", stage=stage.name, entry=stage.entry, by=stage.by, start=stage.start, end=stage.end)
 
 
-def _patient(task: Task, omega: float, rho: float) -> tuple[flow.Trajectory, bool]:
-    """W at POINTS even times until the weakest concept is learned, and whether the horizon had to be cut short."""
-    d, a = task.dim, task.a[None]
-    schur = omega * (1 - rho) * (1 + (d - 1) * rho) / max(1 + (d - 2) * rho, 1e-9)
-    horizon = (math.log(1 / min(max(schur, 1e-5), 0.5)) + 7) / (2 * float(task.a[task.a > 0].min()))
-    fast, most = float(task.a.max()), MOST_STEPS * min(1.0, 16 / d)
-    cut = horizon * fast / 0.1 > most
-    gap = min(horizon, most * 0.1 / fast) / POINTS
-    w = [flow.correlated(omega, rho, d)]
+def _folded(task: Task, omega: float, rho: float) -> tuple[Task, Tensor]:
+    """The same run in at most s + 1 dimensions. The m = d - s coordinates without a concept start alike and have no rate of
+    their own: only their common direction ever meets the concepts, so they fold into one coordinate, exactly."""
+    m = task.dim - task.s
+    if m < 2:
+        return task, flow.correlated(omega, rho, task.dim)
+    w = flow.correlated(omega, rho, task.s + 1)
+    w[-1] *= math.sqrt(m)
+    w[:, -1] *= math.sqrt(m)
+    w[-1, -1] = omega * (1 + (m - 1) * rho)
+    return replace(task, d=task.s + 1), w
+
+
+def _patient(task: Task, start: Tensor) -> tuple[flow.Trajectory, bool]:
+    """W at POINTS even times until the weakest concept is learned, and whether the horizon had to be cut short. The step
+    follows the stiffness of the moment, the size of W."""
+    fast, slow = float(task.a.max()), float(task.a[task.a > 0].min())
+    least = float(torch.linalg.eigvalsh(start)[0])
+    horizon = (math.log(1 / min(max(least, 1e-5), 0.5)) + 7) / (2 * slow)
+    most = MOST_STEPS * min(1.0, 16 / task.dim) / (10 * fast)
+    gap, w = min(horizon, most) / POINTS, [start]
     for _ in range(POINTS):
-        size = max(1.0, float(torch.linalg.matrix_norm(w[-1], 2)))
-        steps = max(1, math.ceil(gap * fast * size / 0.1))
-        w.append(flow.flow(flow.root(w[-1])[None], a, gap / steps, steps, steps).w[0, -1])
-    return flow.Trajectory(torch.arange(POINTS + 1, dtype=torch.float64) * gap, torch.stack(w)[None]), cut
+        steps = math.ceil(gap * fast * max(10.0, 2 * float(torch.linalg.matrix_norm(w[-1], 2))))
+        w.append(flow.flow(flow.root(w[-1])[None], task.a[None], gap / steps, steps, steps).w[0, -1])
+    return flow.Trajectory(torch.arange(POINTS + 1, dtype=torch.float64) * gap, torch.stack(w)[None]), horizon > most

@@ -30,7 +30,7 @@ class Tables(NamedTuple):
 
 @dataclass(frozen=True)
 class Shapes2D(World):
-    """Jitter is uniform: `color_jitter` is added to each channel, `size_jitter` is relative. A shape of radius r covers
+    """Jitter is uniform: `color_jitter` is added to each channel (and clipped to what a screen shows), `size_jitter` is relative. A shape of radius r covers
     the area of a circle of radius r, whatever it is; it always lies wholly inside the picture. `wander` is the share of
     the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
 
@@ -50,7 +50,7 @@ class Shapes2D(World):
             given = getattr(self, name)
             if not given or len(set(given)) < len(given) or not set(given) <= set(known):
                 raise ValueError(f"{name}={list(given)}: one or more of {', '.join(known)}, each once")
-        for name, low, high in (("color_jitter", 0, 0.1), ("size_jitter", 0, 0.1), ("background", 0.8, 1), ("wander", 0, 1)):
+        for name, low, high in (("color_jitter", 0, 0.25), ("size_jitter", 0, 0.1), ("background", 0.8, 1), ("wander", 0, 1)):
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name}={getattr(self, name)}: must lie between {low} and {high}")
 
@@ -73,7 +73,7 @@ class Shapes2D(World):
         jitter = 2 * torch.rand(len(factors), 4, generator=rng, device=rng.device) - 1
         place = 0.5 + self.wander * (torch.rand(len(factors), 2, generator=rng, device=rng.device) - 0.5)
         centre = self.canonical(factors)
-        rgb = centre[:, :3] + self.color_jitter * jitter[:, :3]
+        rgb = (centre[:, :3] + self.color_jitter * jitter[:, :3]).clamp(0, 1)
         radius = centre[:, 3:] * (1 + self.size_jitter * jitter[:, 3:])
         values = torch.cat((rgb, radius), 1)
         return Rendered(self.draw(factors, values, self.centres(factors, values, place)), values)
@@ -112,7 +112,7 @@ class Shapes2D(World):
         """Analysis by synthesis, see `shapes2d_read`."""
         table = tables(self, images.device)
         outlines = tuple(OUTLINES[NAMES.index(name)] for name in self.shapes)
-        return shapes2d_read.read(images, outlines, table.rgb, table.radius, self.background)
+        return shapes2d_read.read(images, outlines, table.rgb, table.radius, self.background, self.color_jitter)
 
 
 @lru_cache(maxsize=64)
