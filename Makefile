@@ -1,0 +1,29 @@
+# make run   the tour: every pillar once, with a report (about five minutes on two CPU cores, after installation)
+# make test  lint, format check and the whole test suite
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= out
+READY = $(VENV)/.ready
+
+.PHONY: run test readme clean
+
+run: $(READY)
+	$(VENV)/bin/recombine run tour --scale laptop --out $(OUT)
+
+test: $(READY)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest
+
+readme: $(READY)
+	$(VENV)/bin/python -m recombine.report.readme
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else 'recombine needs Python 3.11 to 3.13; set PYTHON=...')"
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) $(OUT)
