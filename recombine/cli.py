@@ -37,7 +37,7 @@ def list_(json_: JsonOption = False) -> None:
     studies = [find(name) for name in MODULES]
     if json_:
         entries = [_entry(s) for s in studies]
-        print(json.dumps(entries + [{"name": "tour", "question": "Every pillar once.", "parts": list(TOUR)}], indent=1))
+        print(json.dumps([*entries, {"name": "tour", "question": "Every pillar once.", "parts": list(TOUR)}], indent=1))
         return
     for s in studies:
         costs = "; ".join(f"{k}: {v}" for k, v in s.cost.items())

@@ -54,7 +54,9 @@ class Figure:
 
 
 @contextmanager
-def canvas(folder: Path, figure: Figure, rows: int = 1, cols: int = 1, size: tuple[float, float] = (7.0, 3.6), **kwargs) -> Iterator:
+def canvas(
+    folder: Path, figure: Figure, rows: int = 1, cols: int = 1, size: tuple[float, float] = (7.0, 3.6), **kwargs
+) -> Iterator:
     """`with canvas(folder, Figure("loss", ...), 1, 2) as axes:` draw on the axes; both files are written at the end."""
     import matplotlib
 

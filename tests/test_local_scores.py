@@ -8,9 +8,9 @@ import torch
 from recombine.config import UsageError, from_json, override, to_json
 from recombine.rng import seeded
 from recombine.studies.base import Rows, judge
-from recombine.studies.local_scores import STUDY, LocalScores
-from recombine.studies.local_scores_net import BlockNet
-from recombine.studies.local_scores_parts import total_correlation
+from recombine.studies.local_scores.net import BlockNet
+from recombine.studies.local_scores.parts import total_correlation
+from recombine.studies.local_scores.study import STUDY, LocalScores
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,10 @@ import pytest
 import torch
 
 from recombine.config import UsageError, digest, override
-from recombine.studies import swing_by_parts as parts
-from recombine.studies import swing_by_trained as trained
 from recombine.studies.base import Rows, judge
-from recombine.studies.swing_by import STUDY, SwingBy, compute, settings
-from recombine.studies.swing_by_figures import story, trajectory
+from recombine.studies.swing_by import parts, trained
+from recombine.studies.swing_by.figures import story, trajectory
+from recombine.studies.swing_by.study import STUDY, SwingBy, compute, settings
 from recombine.theory import flow, sim
 from recombine.theory.sim import Task
 

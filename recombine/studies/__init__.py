@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 MODULES = {
     "composition": "composition",
     "conditioning": "conditioning",
-    "swing-by": "swing_by",
-    "local-scores": "local_scores",
+    "swing-by": "swing_by.study",
+    "local-scores": "local_scores.study",
 }
 """Study name -> module; torch is imported only when one is loaded."""
 TOUR = ("composition", "swing-by", "local-scores")

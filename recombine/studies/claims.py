@@ -40,12 +40,27 @@ def table(paths: list[Path]) -> None:
     claims = read_all(paths)
     if not sys.stdout.isatty():
         for c in claims:
-            print("\t".join([c["id"], c["verdict"], c["study"], c["scale"], f"{c['seeds']} seeds", c["expected"], measured(c)]))
+            print(
+                "\t".join(
+                    [c["id"], c["verdict"], c["study"], c["scale"], f"{c['seeds']} seeds", c["expected"], measured(c)]
+                )
+            )
         return
     from rich.console import Console
     from rich.table import Table
 
-    grid = Table("id", "verdict", "claim", "expected", "measured", "scale", "seeds", pad_edge=False, box=None, row_styles=["", "on grey11"])
+    grid = Table(
+        "id",
+        "verdict",
+        "claim",
+        "expected",
+        "measured",
+        "scale",
+        "seeds",
+        pad_edge=False,
+        box=None,
+        row_styles=["", "on grey11"],
+    )
     for c in claims:
         verdict = f"[{MARKS[c['verdict']]}]{c['verdict']}[/]"
         grid.add_row(c["id"], verdict, c["statement"], c["expected"], measured(c), c["scale"], str(c["seeds"]))

@@ -55,10 +55,16 @@ def judge_order(rows: Rows) -> Judgement:
     dropped = max(found[name].mean for name in VARIANTS if "dropout" in name)
     measured: dict[str, Any] = {}
     for name, each in found.items():
-        measured |= {name: each.mean, f"paper_{name}": PAPER[name], f"{name}, best": over_seeds(rows, name, 2, best).mean}
+        measured |= {
+            name: each.mean,
+            f"paper_{name}": PAPER[name],
+            f"{name}, best": over_seeds(rows, name, 2, best).mean,
+        }
     ordered = full - quantised >= 0.1 and quantised - dropped >= 0.1
     some = full >= max(quantised, dropped) + 0.1 or min(full, quantised) >= dropped + 0.1
-    return Judgement(True if ordered and full >= 0.95 else "partly" if some else False, measured, found["quantised"].interval)
+    return Judgement(
+        True if ordered and full >= 0.95 else "partly" if some else False, measured, found["quantised"].interval
+    )
 
 
 def describe(settings: Completeness) -> dict[str, Any]:

@@ -30,9 +30,9 @@ class Tables(NamedTuple):
 
 @dataclass(frozen=True)
 class Shapes2D(World):
-    """Jitter is uniform: `color_jitter` is added to each channel (and clipped to what a screen shows), `size_jitter` is relative. A shape of radius r covers
-    the area of a circle of radius r, whatever it is; it always lies wholly inside the picture. `wander` is the share of
-    the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
+    """Jitter is uniform: `color_jitter` is added to each channel and clipped to what a screen shows, `size_jitter` is
+    relative. A shape of radius r covers the area of a circle of radius r, whatever it is; it always lies wholly inside the
+    picture. `wander` is the share of the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
 
     size: int = 28
     shapes: tuple[Literal["circle", "triangle", "square"], ...] = ("circle", "triangle")

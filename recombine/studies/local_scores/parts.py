@@ -15,14 +15,14 @@ from recombine.objectives.process import Flow
 from recombine.objectives.solvers import Heun
 from recombine.rng import seeded
 from recombine.studies.base import Row
-from recombine.studies.local_scores_net import fitted
+from recombine.studies.local_scores.net import fitted
 from recombine.theory.divergence import even_points, gaps, remaining
 from recombine.theory.maps import FeatureMap, Swirl, identity, orthogonal, skewed
 from recombine.theory.mixtures import Asked, Exact, Exploding, Law, Mixture, Score, asking
 from recombine.theory.projective import Joint, Linked, Localised, Projective, Tilted, joined, mean_of, random_projective
 
 if TYPE_CHECKING:
-    from recombine.studies.local_scores import LocalScores
+    from recombine.studies.local_scores.study import LocalScores
 
 SIGMA = Exploding(high=1.0, power=1.0)
 """t is sigma itself."""

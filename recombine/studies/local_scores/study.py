@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from recombine.studies.base import Row, Scale, Study
-from recombine.studies.local_scores_claims import CLAIMS
-from recombine.studies.local_scores_figures import draw
+from recombine.studies.local_scores.claims import CLAIMS
+from recombine.studies.local_scores.figures import draw
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def settings(scale: Scale) -> LocalScores:
 
 def compute(settings: LocalScores, lab: Any) -> Iterator[Row]:
     """Every part once a seed; rows of all parts share one stream and are told apart by `kind`."""
-    from recombine.studies.local_scores_composed import lamps, maps
-    from recombine.studies.local_scores_parts import angles, approximation, factorisation, locality
+    from recombine.studies.local_scores.composed import lamps, maps
+    from recombine.studies.local_scores.parts import angles, approximation, factorisation, locality
 
     for seed in range(lab.seeds):
         for part in (locality, factorisation, approximation, angles, lamps, maps):

@@ -8,7 +8,7 @@ import torch
 
 from recombine.figures import INK, Figure, canvas
 from recombine.studies.base import Rows
-from recombine.studies.swing_by_evidence import (
+from recombine.studies.swing_by.evidence import (
     BLUE,
     GOLD,
     GREEN,

@@ -13,14 +13,14 @@ from recombine.objectives.process import Flow, Linear
 from recombine.objectives.solvers import Heun
 from recombine.rng import seeded
 from recombine.studies.base import Row
-from recombine.studies.local_scores_parts import everything, world
+from recombine.studies.local_scores.parts import everything, world
 from recombine.theory.compose import Composed, Lamps, OneByOne
 from recombine.theory.maps import FeatureMap, Swirl, identity, orthogonal, skewed
 from recombine.theory.mixtures import Exact, Exploding, asking, points, unconditional
 from recombine.theory.projective import joined
 
 if TYPE_CHECKING:
-    from recombine.studies.local_scores import LocalScores
+    from recombine.studies.local_scores.study import LocalScores
 
 
 def lamps(s: "LocalScores", seed: int) -> Iterator[Row]:

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from recombine.studies import swing_by_parts as parts
-from recombine.studies import swing_by_trained as trained
 from recombine.studies.base import Row, Scale, Study
-from recombine.studies.swing_by_claims import CLAIMS
-from recombine.studies.swing_by_figures import draw
+from recombine.studies.swing_by import parts, trained
+from recombine.studies.swing_by.claims import CLAIMS
+from recombine.studies.swing_by.figures import draw
 from recombine.theory.sim import Task
 
 

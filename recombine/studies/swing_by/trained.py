@@ -10,7 +10,7 @@ from torch import Tensor
 
 from recombine.rng import seeded
 from recombine.studies.base import Row
-from recombine.studies.swing_by_parts import OMEGA, POINTS, RHO, published_start, row, starts, thin
+from recombine.studies.swing_by.parts import OMEGA, POINTS, RHO, published_start, row, starts, thin
 from recombine.theory import detect, flow, mlp, sim
 from recombine.theory.sim import Task
 
