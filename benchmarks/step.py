@@ -60,7 +60,8 @@ def ours(shape: tuple[int, ...], machine: Machine):
     depth, width, heads, side, patch, batch = shape
     device, objective = machine.device, Diffusion()
     net = DiT(DiTConfig(TransformerConfig(depth, width, heads), patch), Conditioning(), (3, side, side), SPACE)
-    fit = Fit(net, objective.loss, TrainConfig(batch=batch, precision="bfloat16" if device.type == "cuda" else "float32"), machine)
+    precision = "bfloat16" if device.type == "cuda" else "float32"
+    fit = Fit(net, objective.loss, TrainConfig(batch=batch, precision=precision), machine)
     pool = torch.randn(1024, 3, side, side, device=device)
     condition = Condition(
         torch.zeros(1024, 3, dtype=torch.long, device=device),

@@ -9,7 +9,9 @@ from recombine.config import UsageError
 
 def folder() -> Path:
     package = Path(__file__).parent
-    return next((p for p in (package / "_benchmarks", package.parent / "benchmarks") if p.is_dir()), package / "_benchmarks")
+    return next(
+        (p for p in (package / "_benchmarks", package.parent / "benchmarks") if p.is_dir()), package / "_benchmarks"
+    )
 
 
 def run_benchmarks(names: list[str], as_json: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from recombine.config import UsageError
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 Names = Annotated[
     list[str], typer.Argument(metavar="STUDY...", help="Studies to run, or 'tour' for every pillar once.")
@@ -72,12 +72,12 @@ def run(
 
     studies = [find(n) for name in names for n in (TOUR if name == "tour" else (name,))]
     settings = [override(s.settings(scale), *set_) for s in studies]
-    _writable(out)
     from recombine.machine import Machine
     from recombine.report.site import write_site
     from recombine.studies.lab import Lab, run_study
 
     lab = Lab(Machine.find(device), out, scale, seeds or SEEDS[scale], fresh)
+    _writable(out)
     for study, chosen in zip(studies, settings, strict=True):
         lab.note(f"== {study.name}: {study.question}")
         run_study(study, chosen, lab)
@@ -140,13 +140,15 @@ def bench(
 def main() -> None:
     """Exit status: 0 done, 1 a run failed, 2 wrong usage or bad input (one line, no traceback)."""
     try:
-        app(standalone_mode=False)
+        app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except UsageError as error:
         _stop(str(error), 2)
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _stop("stopped; the same command goes on from here", 130)
+    except OSError as error:
+        _stop(str(error), 2)
     except Exception as error:
         _stop_other(error)
 

@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import importlib
 import json
+import math
 import types
 import typing
 from typing import Any, Literal, Union, get_args, get_origin
@@ -26,7 +27,7 @@ def to_json(value: Any) -> JSON:
     if dataclasses.is_dataclass(value):
         hints = typing.get_type_hints(type(value))
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        plain = {name: to_json(float(v) if hints[name] is float else v) for name, v in fields.items()}
+        plain = {name: to_json(convert(v, hints[name], name)) for name, v in fields.items()}
         return {"class": class_path(type(value)), **plain}
     if isinstance(value, (tuple, list)):
         return [to_json(v) for v in value]
@@ -41,10 +42,10 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def from_json(data: JSON, expected: Any = Any, trust: tuple[str, ...] = TRUSTED, path: str = "config") -> Any:
-    """Build the config that `data` describes, checking every field against its declared type."""
+def from_json(data: Any, expected: Any = Any, trust: tuple[str, ...] = TRUSTED, path: str = "config") -> Any:
+    """Build the config that `data` (JSON, or values built already) describes, checking each field against its type."""
     if isinstance(data, dict) and "class" in data:
-        cls = find_class(data["class"], trust, path)
+        cls = find_class(str(data["class"]), trust, path)
         if expected is not Any and isinstance(expected, type) and not issubclass(cls, expected):
             raise UsageError(f"{path}: {data['class']} is not a {expected.__name__}")
         return _build(cls, {k: v for k, v in data.items() if k != "class"}, trust, path)
@@ -102,6 +103,8 @@ def _convert_plain(value: Any, hint: type, path: str) -> Any:
         return float(value)
     if hint is int and isinstance(value, float) and value.is_integer():
         return int(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"{path}: {value} is not a finite number")
     if isinstance(value, hint) and not (hint in (int, float) and isinstance(value, bool)):
         return value
     if isinstance(value, str) and hasattr(hint, "from_text"):

@@ -7,6 +7,7 @@ import json
 import os
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ def write_atomic(path: Path, data: bytes | str) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
 
 
@@ -57,7 +59,7 @@ def read_rows(path: Path) -> list[Row]:
     """The complete lines of a JSON-lines file; a last line cut off by a kill is left out."""
     if not path.exists():
         return []
-    *lines, _cut = path.read_text().split("\n")
+    *lines, _cut = path.read_bytes().split(b"\n")
     try:
         return [json.loads(line) for line in lines]
     except ValueError:
@@ -121,30 +123,34 @@ class RunFolder:
         self._save("model.safetensors", tensors, step)
 
     def _save(self, name: str, tensors: dict[str, Tensor], step: int) -> None:
+        """One metadata entry, not two: safetensors writes several in random order, and equal runs must be equal files."""
         held = {k: v.detach().contiguous() for k, v in tensors.items()}
-        write_atomic(self.path / name, save(held, metadata={"digest": self.digest, "step": str(step)}))
+        write_atomic(self.path / name, save(held, metadata={"run": f"{self.digest} step {step}"}))
 
     def load_state(self) -> tuple[dict[str, Tensor], int] | None:
         """The last saved state and its step, or None for a run that has not saved yet."""
         path = self.path / "state.safetensors"
-        return load_tensors(path) if path.exists() else None
+        return load_tensors(path, self.digest) if path.exists() else None
 
     def load_model(self) -> dict[str, Tensor]:
-        return load_tensors(self.path / "model.safetensors")[0]
+        return load_tensors(self.path / "model.safetensors", self.digest)[0]
 
     def finish(self, facts: Row) -> None:
         write_json(self.path / "done.json", facts)
 
 
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], int]:
-    """Tensors and step of a safetensors file. A file that is cut off or altered is refused in one line."""
+def load_tensors(path: Path, digest: str) -> tuple[dict[str, Tensor], int]:
+    """Tensors and step of a safetensors file. One that is cut off, altered or of another run is refused in one line."""
     try:
         tensors = load_file(path)
         with open(path, "rb") as file:
             header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        step = int(header["__metadata__"]["step"])
+        owner, _, step = header["__metadata__"]["run"].partition(" step ")
+        step = int(step)
     except (SafetensorError, OSError, ValueError, KeyError, struct.error) as error:
         raise UsageError(f"{path} is corrupt or cut off ({type(error).__name__}); use --fresh to start over") from None
+    if owner != digest:
+        raise UsageError(f"{path} belongs to run {owner}, not to {digest}; use --fresh to start over")
     return tensors, step
 
 

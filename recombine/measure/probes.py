@@ -2,7 +2,7 @@
 interface, and none is believed before its accuracy on real pictures, seen and unseen, is on the table."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +19,7 @@ from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, FactorSpace, Split, code
 
 
+@runtime_checkable
 class Probe(Protocol):
     """What each picture shows, one value index per factor; -1 where it shows no composition."""
 

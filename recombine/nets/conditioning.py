@@ -13,28 +13,49 @@ from recombine.worlds.factors import Condition, Factor, FactorSpace
 @dataclass(frozen=True)
 class Conditioning:
     """`continuous`: factors that have true values enter as those (an MLP), the others by their index. `quantised`: every
-    factor enters by its index alone. `dropout`: how often, per factor and picture, training replaces it by a learned null."""
+    factor enters by its index alone. `dropout`: how often, per factor and picture, training replaces it by a learned null.
+    `signal`: `balanced` tells all factors equally loudly (values in units of the distance between classes, tables that start
+    as large as those); `raw` takes values as they are and small tables, as DiT code commonly does. It matters: a factor that
+    is told more quietly than another is at first explained by the other, and that entanglement stays."""
 
     mode: Literal["continuous", "quantised"] = "continuous"
     dropout: float = 0.0
+    signal: Literal["balanced", "raw"] = "balanced"
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout <= 1:
             raise ValueError(f"dropout {self.dropout} is not between 0 and 1")
 
 
+TABLE_SCALE = {"balanced": 0.5, "raw": 0.02}
+
+
+class Standardised(nn.Module):
+    """A factor's numbers in its own units: (value - centre) / unit."""
+
+    def __init__(self, factor: Factor):
+        super().__init__()
+        self.register_buffer("centre", torch.tensor(factor.centre or (0.0,) * factor.dim), persistent=False)
+        self.register_buffer("unit", torch.tensor(factor.unit or (1.0,) * factor.dim), persistent=False)
+
+    def forward(self, value: Float[Tensor, "b v"]) -> Float[Tensor, "b v"]:
+        return (value - self.centre) / self.unit
+
+
 class FactorEmbedding(nn.Module):
     """One factor -> one vector: a table of its values, or an MLP of its true numbers; a learned null where it is absent."""
 
-    def __init__(self, factor: Factor, mode: str, width: int):
+    def __init__(self, factor: Factor, conditioning: Conditioning, width: int):
         super().__init__()
-        self.continuous = mode == "continuous" and factor.dim > 0
+        scale = TABLE_SCALE[conditioning.signal]
+        self.continuous = conditioning.mode == "continuous" and factor.dim > 0
         if self.continuous:
-            self.value = nn.Sequential(nn.Linear(factor.dim, width), nn.GELU(), nn.Linear(width, width))
+            enter = Standardised(factor) if conditioning.signal == "balanced" else nn.Identity()
+            self.value = nn.Sequential(enter, nn.Linear(factor.dim, width), nn.GELU(), nn.Linear(width, width))
         else:
             self.table = nn.Embedding(len(factor.values), width)
-            nn.init.normal_(self.table.weight, std=0.02)
-        self.null = nn.Parameter(0.02 * torch.randn(width))
+            nn.init.normal_(self.table.weight, std=scale)
+        self.null = nn.Parameter(scale * torch.randn(width))
 
     def forward(self, index: Tensor, value: Tensor, present: Tensor) -> Float[Tensor, "b d"]:
         given = self.value(value) if self.continuous else self.table(index)
@@ -47,7 +68,7 @@ class ConditionEmbedding(nn.Module):
     def __init__(self, space: FactorSpace, conditioning: Conditioning, width: int):
         super().__init__()
         self.dims = list(space.dims)
-        self.factors = nn.ModuleList(FactorEmbedding(f, conditioning.mode, width) for f in space.factors)
+        self.factors = nn.ModuleList(FactorEmbedding(f, conditioning, width) for f in space.factors)
 
     def forward(self, condition: Condition) -> Float[Tensor, "b d"]:
         values = condition.value.split(self.dims, dim=-1)

@@ -6,6 +6,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from recombine.config import UsageError
 from recombine.nets.conditioning import ConditionEmbedding, Conditioning
 from recombine.nets.transformer import Transformer, TransformerConfig, waves
 from recombine.worlds.factors import Condition, FactorSpace
@@ -18,6 +19,10 @@ class DiTConfig:
     transformer: TransformerConfig = field(default_factory=TransformerConfig)
     patch: int = 4
 
+    def __post_init__(self) -> None:
+        if self.patch <= 0:
+            raise ValueError(f"patch must be positive, not {self.patch}")
+
 
 class DiT(nn.Module):
     """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly zero."""
@@ -26,7 +31,7 @@ class DiT(nn.Module):
         super().__init__()
         channels, height, width = shape
         if height % config.patch or width % config.patch:
-            raise ValueError(f"patch {config.patch} does not divide a picture of {height}x{width}")
+            raise UsageError(f"patch {config.patch} does not divide a picture of {height}x{width}")
         self.patch, self.grid = config.patch, (height // config.patch, width // config.patch)
         dim, d = channels * config.patch**2, config.transformer.width
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))

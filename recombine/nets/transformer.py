@@ -20,6 +20,9 @@ class TransformerConfig:
     causal: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("depth", "width", "heads", "mlp_ratio"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
         if self.width % 4:

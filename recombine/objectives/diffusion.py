@@ -32,6 +32,8 @@ class Diffusion:
     def __post_init__(self) -> None:
         if self.target == "velocity" and not isinstance(self.schedule, Flow):
             raise ValueError("the velocity noise - x belongs to the Flow schedule")
+        if self.target == "noise" and isinstance(self.schedule, Flow):
+            raise ValueError("noise tells nothing of the picture at t = 1 on the Flow schedule; use velocity or Linear")
 
     def draw(self, shape: torch.Size, rng: torch.Generator) -> Draw:
         """Randomness for a batch of latents of this shape, on the generator's device."""

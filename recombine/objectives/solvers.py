@@ -17,6 +17,10 @@ class Solver(ABC):
 
     steps: int
 
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise ValueError(f"steps must be positive, not {self.steps}")
+
     @abstractmethod
     def step(
         self,

@@ -4,12 +4,18 @@ A DiT is trained on four of the eight combinations of shape, colour and size (on
 large") and told the true values of every factor. Then it is asked for all eight. Expected: it draws those it never saw, also
 the one that differs from every training picture in two factors (level 2). Paper A, Fig 4a.
 
-Run: `recombine run composition --scale laptop` (about 2 minutes on two cores), `--scale full` (3 seeds, 3 minutes on an H200).
+Two ways of telling it the same thing are compared. Balanced: all factors enter equally loudly. Raw: values as they are and
+small embedding tables, as is common; then a loud factor (colour) is at first taken for a quiet one (shape), and blue
+triangles stay as round as the blue circles they are told apart from too late. A strict reader, which refuses a shape between
+two shapes, stands beside the classifiers that papers use.
+
+Run: `recombine run composition --scale laptop` (2 minutes on two cores), `--scale full` (3 seeds, 8 minutes on an H200).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.solvers import Euler, Heun
@@ -19,15 +25,24 @@ from recombine.studies.lab import Lab
 from recombine.studies.levels import late, over_seeds
 from recombine.studies.recipe import Evaluation, Recipe, compute, spaced
 from recombine.train.fit import TrainConfig
+from recombine.worlds.shapes2d import Shapes2D
 
 
 @dataclass(frozen=True)
 class Composition:
+    """`signals`: the ways of telling that are compared."""
+
     recipe: Recipe = field(default_factory=Recipe)
+    signals: tuple[str, ...] = ("balanced", "raw")
+
+    def variants(self) -> dict[str, Recipe]:
+        tell = {s: Conditioning("continuous", self.recipe.conditioning.dropout, s) for s in self.signals}
+        return {s: replace(self.recipe, conditioning=c) for s, c in tell.items()}
 
 
 def settings(scale: Scale) -> Composition:
-    return Composition({"smoke": smoke, "laptop": laptop, "full": full}[scale]())
+    recipe = {"smoke": smoke, "laptop": laptop, "full": full}[scale]()
+    return Composition(recipe, ("balanced", "raw") if scale == "full" else ("balanced",))
 
 
 def smoke() -> Recipe:
@@ -37,28 +52,43 @@ def smoke() -> Recipe:
 
 
 def laptop() -> Recipe:
-    net = DiTConfig(TransformerConfig(depth=4, width=128, heads=4), patch=4)
-    train = TrainConfig(steps=600, batch=64, lr=2e-3, warmup=50, ema=0.98)
-    return Recipe(net=net, train=train, evaluation=Evaluation(spaced(600, 9), 32, Euler(12)))
+    """Small pictures near the middle: what two cores can learn in two minutes."""
+    net = DiTConfig(TransformerConfig(depth=3, width=96, heads=4), patch=5)
+    train = TrainConfig(steps=1800, batch=32, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
+    world = Shapes2D(size=20, wander=0.3)
+    return Recipe(world=world, net=net, train=train, evaluation=Evaluation(spaced(1800, 8), 32, Euler(12)))
 
 
 def full() -> Recipe:
-    train = TrainConfig(steps=6000, batch=256, lr=5e-4, precision="bfloat16")
-    return Recipe(train=train, evaluation=Evaluation(spaced(6000, 14), 256, Heun(25)))
+    train = TrainConfig(steps=8000, batch=256, lr=5e-4, precision="bfloat16")
+    return Recipe(train=train, pool=10_000, evaluation=Evaluation(spaced(8000, 14), 256, Heun(25)))
 
 
 def run(settings: Composition, lab: Lab) -> list[Row]:
-    return compute({"continuous": settings.recipe}, lab)
+    return compute(settings.variants(), lab)
 
 
 def judge_level2(rows: Rows) -> Judgement:
-    found = over_seeds(rows, "continuous", level=2, summary=late)
-    measured = {"level2": found.mean, "paper_level2": 1.0, "seen": over_seeds(rows, "continuous", 0, late).mean}
-    return Judgement(found.mean >= 0.95, measured, found.interval)
+    """By the classifier, the paper's kind of judge; the strict reader's number stands beside it."""
+    found = over_seeds(rows, "balanced", 2, late, "cnn")
+    measured = {"level2": found.mean, "paper_level2": 1.0, "level2, strict reader": strict(rows, "balanced", 2)}
+    return Judgement(
+        found.mean >= 0.95, measured | {"seen, strict reader": strict(rows, "balanced", 0)}, found.interval
+    )
+
+
+def judge_signal(rows: Rows) -> Judgement:
+    gain = [strict(rows, "balanced", level) - strict(rows, "raw", level) for level in (1, 2)]
+    measured = {f"level{k}, {s}": strict(rows, s, k) for k in (1, 2) for s in ("balanced", "raw")}
+    return Judgement(all(g >= 0.2 for g in gain) or ("partly" if max(gain) >= 0.2 else False), measured)
+
+
+def strict(rows: Rows, variant: str, level: int) -> float:
+    return over_seeds(rows, variant, level, late).mean
 
 
 def describe(settings: Composition) -> dict[str, Any]:
-    return settings.recipe.facts() | {"paper_curve": "DiT_cont_label_sec_run"}
+    return settings.recipe.facts() | {"paper_curve": {s: "DiT_cont_label_sec_run" for s in settings.signals}}
 
 
 STUDY = Study(
@@ -66,7 +96,7 @@ STUDY = Study(
     question="Can a diffusion model draw a combination that it has never seen?",
     paper="A, Fig 4a",
     about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
-    cost={"smoke": "10 s, one core", "laptop": "2 min, two cores", "full": "3 min, one H200, 3 seeds"},
+    cost={"smoke": "10 s, one core", "laptop": "2 min, two cores", "full": "8 min, one H200, 3 seeds"},
     settings=settings,
     compute=run,
     claims=(
@@ -74,8 +104,17 @@ STUDY = Study(
             id="D5a",
             paper="A, Fig 4a",
             statement="A DiT that is told every factor's true value draws the combination two factors away from all it saw.",
-            expected="level-2 joint accuracy >= 0.95, late mean (paper: 1.00)",
+            expected="level-2 joint accuracy by the classifier probe >= 0.95, late mean (paper: 1.00)",
             judge=judge_level2,
+            trained=True,
+        ),
+        Claim(
+            id="B4",
+            paper="beyond the papers",
+            statement="Telling all factors equally loudly decides composition: the same network, told the same values with "
+            "quiet shape and size, draws shapes between those it knows.",
+            expected="balanced - raw >= 0.2 at level 1 and at level 2, strict reader, late mean",
+            judge=judge_signal,
             trained=True,
         ),
     ),

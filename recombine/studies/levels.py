@@ -44,9 +44,11 @@ def seeds_of(rows: Rows, variant: str) -> list[int]:
     return sorted({r["seed"] for r in rows.where(kind="accuracy", variant=variant)})
 
 
-def over_seeds(rows: Rows, variant: str, level: int, summary: Callable[[Curve], float]) -> Found:
+def over_seeds(
+    rows: Rows, variant: str, level: int, summary: Callable[[Curve], float], probe: str | None = None
+) -> Found:
     """One summary per seed, their mean and its interval. LookupError where there are no such rows."""
-    values = [summary(c) for s in seeds_of(rows, variant) if (c := curve(rows, variant, s, level))]
+    values = [summary(c) for s in seeds_of(rows, variant) if (c := curve(rows, variant, s, level, probe=probe))]
     if not values:
         raise LookupError(f"no rows of {variant} at level {level}")
     return Found(sum(values) / len(values), bootstrap(values), values)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recombine.config import UsageError
 from recombine.machine import Machine
 from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, score, train_probe
 from recombine.nets.conditioning import Conditioning
@@ -42,6 +43,10 @@ class Evaluation:
     solver: Solver = field(default_factory=Heun)
     guidance: float = 1.0
 
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise ValueError(f"samples must be positive, not {self.samples}")
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -58,6 +63,17 @@ class Recipe:
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluation: Evaluation = field(default_factory=Evaluation)
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.pool < 1:
+            raise ValueError(f"pool must be positive, not {self.pool}")
+
+    def check(self) -> None:
+        """That world and split fit; asked before the work, not when a config is read (a folder of pictures may be gone)."""
+        if unknown := [c for c in self.seen if c not in self.world.space.compositions]:
+            raise UsageError(
+                f"seen: {list(unknown[0])} is no composition of factors with {self.world.space.sizes} values"
+            )
 
     @property
     def split(self) -> Split:
@@ -167,6 +183,8 @@ def make_probes(world: World, lab: Lab) -> list[Probe]:
     trained = []
     for kind in ("linear", "cnn"):
         config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
+        if lab.fresh:
+            RunFolder(lab.out, config).erase()
         trained.append(train_probe(config, lab.out, machine))
     return [Reader(world), *trained] if world.readable else list(trained)
 
@@ -174,6 +192,7 @@ def make_probes(world: World, lab: Lab) -> list[Probe]:
 def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
     """Train every variant for every seed, and give all accuracy rows, with each probe's accuracy on real pictures first."""
     first = next(iter(recipes.values()))
+    first.check()
     probes = make_probes(first.world, lab)
     real = 64 if lab.scale == "smoke" else 1024
     rows: list[Row] = [r for p in probes for r in real_accuracy(p, first.world, first.split, real, lab.machine.device)]

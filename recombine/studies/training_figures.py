@@ -45,9 +45,16 @@ def plot_level(axis: Any, rows: Rows, variant: str, level: int, column: str, col
     axis.plot(*zip(*mean, strict=True), color=color, label=label, marker="o", ms=3)
 
 
-def finish(axis: Any, title: str) -> None:
-    axis.set(title=title, xlabel="training step", ylim=(-0.03, 1.03))
-    axis.set_xscale("symlog", linthresh=100)
+def finish(axis: Any, title: str, legend: bool) -> None:
+    """A step axis that shows the start and spreads the early steps; the legend above the curves, where none can run."""
+    last = max(line.get_xdata()[-1] for line in axis.lines)
+    axis.set_xscale("symlog", linthresh=max(1, last / 50))
+    axis.set(title=title, xlabel="training step", ylim=(-0.03, 1.03), xlim=(0, 1.15 * last))
+    ticks = [t for t in (0, *(10**k for k in range(1, 7))) if t == 0 or last / 60 <= t <= last]
+    axis.set_xticks(ticks, [f"{t:,}" for t in ticks])
+    axis.minorticks_off()
+    if legend:
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def levels(rows: Rows, folder: Path) -> Figure:
@@ -64,9 +71,8 @@ def levels(rows: Rows, folder: Path) -> Figure:
         for axis, variant in zip(axes[0], variants, strict=True):
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
                 plot_level(axis, rows, variant, level, "joint", LEVELS[min(level, 4)], level_name(level))
-            finish(axis, variant)
+            finish(axis, variant, legend=axis is axes[0][-1])
         axes[0][0].set_ylabel("joint accuracy")
-        axes[0][-1].legend(loc="lower right")
     return figure
 
 
@@ -87,7 +93,6 @@ def factors(rows: Rows, folder: Path) -> Figure:
                 plot_level(axis, rows, variant, furthest, name, color, name)
             plot_level(axis, rows, variant, furthest, "joint", "#7A7F87", "joint")
             axis.lines[-1].set_linestyle(":")
-            finish(axis, variant)
+            finish(axis, variant, legend=axis is axes[0][-1])
         axes[0][0].set_ylabel("accuracy")
-        axes[0][-1].legend(loc="lower right")
     return figure

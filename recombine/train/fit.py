@@ -39,6 +39,11 @@ class TrainConfig:
         for name in ("steps", "batch", "lr", "clip", "log_every"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        for name in ("warmup", "weight_decay"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
+        if not all(0 <= x < 1 for x in (*self.betas, self.ema)):
+            raise ValueError(f"betas {list(self.betas)} and ema {self.ema} must lie in [0, 1)")
 
     def rate(self, step: int) -> float:
         """The learning rate of the update after `step` updates."""

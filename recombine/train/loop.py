@@ -2,8 +2,11 @@
 randomness is in that batch, drawn by name, so a resumed run repeats an uninterrupted one bit for bit on the CPU and several
 processes see the same global batch as one."""
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -56,23 +59,45 @@ def _resume(fit: Fit, folder: RunFolder) -> None:
 def _loop(fit: Fit, batch: Callable, folder: RunFolder, observe: Callable | None, observe_at: set[int]) -> None:
     machine, config, began = fit.machine, fit.config, time.perf_counter()
     saved, observing = began, 0.0
-    with machine.progress(folder.digest, config.steps, fit.step) as bar:
-        try:
-            while True:
-                if observe and fit.step in observe_at:
-                    observing += _observe(fit, folder, observe)
-                if fit.step >= config.steps:
-                    break
-                values = fit.advance(share(batch(fit.step), machine.rank, machine.processes))
-                if fit.step % config.log_every == 0 or fit.step == config.steps:
-                    _log(fit, folder, values, bar)
-                if time.perf_counter() - saved > machine.save_seconds:
-                    _save(fit, folder)
-                    saved = time.perf_counter()
-        except KeyboardInterrupt:
-            _save(fit, folder)
-            raise
+    with machine.progress(folder.digest, config.steps, fit.step) as bar, patience() as interrupted:
+        while True:
+            if interrupted():
+                _save(fit, folder)
+                raise KeyboardInterrupt
+            if observe and fit.step in observe_at:
+                observing += _observe(fit, folder, observe)
+            if fit.step >= config.steps:
+                break
+            values = fit.advance(share(batch(fit.step), machine.rank, machine.processes))
+            if fit.step % config.log_every == 0 or fit.step == config.steps:
+                _log(fit, folder, values, bar)
+            if time.perf_counter() - saved > machine.save_seconds:
+                _save(fit, folder)
+                saved = time.perf_counter()
     _finish(fit, folder, time.perf_counter() - began, observing)
+    if interrupted():
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def patience() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C once is a wish, granted between two steps, where what is saved is whole (half an update would not resume
+    exactly); twice, it stops at once and the last save stands. Only the main thread receives it."""
+    wishes: list[int] = []
+
+    def wish(number: int, frame: Any) -> None:
+        wishes.append(number)
+        if len(wishes) > 1:
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, wish)
+    try:
+        yield lambda: bool(wishes)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _observe(fit: Fit, folder: RunFolder, observe: Callable) -> float:

@@ -14,11 +14,14 @@ Composition = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor: its name, its values, and how many real numbers describe it exactly (0: the value's index alone)."""
+    """One factor: its name, its values, and how many real numbers describe it exactly (0: the value's index alone).
+    `centre` and `unit` say where those numbers lie and how far apart, so that all factors can be told equally loudly."""
 
     name: str
     values: tuple[str, ...]
     dim: int = 0
+    centre: tuple[float, ...] = ()
+    unit: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -50,14 +50,23 @@ class Shapes2D(World):
             given = getattr(self, name)
             if not given or len(set(given)) < len(given) or not set(given) <= set(known):
                 raise ValueError(f"{name}={list(given)}: one or more of {', '.join(known)}, each once")
-        for name, low, high in (("color_jitter", 0, 0.25), ("size_jitter", 0, 0.1), ("background", 0.8, 1), ("wander", 0, 1)):
+        for name, low, high in (
+            ("color_jitter", 0, 0.25),
+            ("size_jitter", 0, 0.1),
+            ("background", 0.8, 1),
+            ("wander", 0, 1),
+        ):
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name}={getattr(self, name)}: must lie between {low} and {high}")
 
     @property
     def space(self) -> FactorSpace:
         return FactorSpace(
-            (Factor("shape", self.shapes), Factor("color", self.colors, 3), Factor("size", self.sizes, 1))
+            (
+                Factor("shape", self.shapes),
+                Factor("color", self.colors, 3, centre=(0.5,) * 3, unit=(0.4,) * 3),
+                Factor("size", self.sizes, 1, centre=(6.4 / 28,), unit=(1.6 / 28,)),
+            )
         )
 
     @property

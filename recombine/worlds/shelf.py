@@ -10,6 +10,7 @@ import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import NamedTuple
 
 import numpy as np
@@ -118,11 +119,13 @@ def _describe(
         if "" in cells:
             raise UsageError(f"{where}: row {cells.index('') + 1} has no value for {name!r}")
         own = [c for c in columns if c.startswith(f"{name}.")]
-        factor = Factor(name, tuple(dict.fromkeys(cells)), len(own))
+        mine = [[_number(row[c], c, i, where) for i, row in enumerate(rows, 1)] for c in own]
+        centre, unit = tuple(fmean(m) for m in mine), tuple(pstdev(m) or 1.0 for m in mine)
+        factor = Factor(name, tuple(dict.fromkeys(cells)), len(own), centre, unit)
         place = {value: i for i, value in enumerate(factor.values)}
         factors.append(factor)
         index.append([place[c] for c in cells])
-        numbers += [[_number(row[c], c, i, where) for i, row in enumerate(rows, 1)] for c in own]
+        numbers += mine
     values = torch.tensor(numbers, dtype=torch.float32).reshape(-1, len(rows)).T.contiguous()
     return FactorSpace(tuple(factors)), torch.tensor(index).T.contiguous(), values
 

@@ -90,7 +90,7 @@ def compute(settings: LocalScores, lab: Any) -> Iterator[Row]:
 STUDY = Study(
     name="local-scores",
     question="When does a score have to be local, and when is composing scores right?",
-    paper="B: Local Mechanisms of Compositional Generalization (2509.16447); Projective Composition (2502.04549)",
+    paper="B, sections 2 and 5",
     about="Exact scores of Gaussian mixtures: conditional projective compositions and local conditional scores are the same "
     "thing, approximately composed laws approach it with noise, and composing scores needs the right background and the "
     "right coordinates.",

@@ -96,7 +96,7 @@ def compute(settings: SwingBy, lab: Any) -> Iterator[Row]:
 STUDY = Study(
     name="swing-by",
     question="Why does the answer to an unseen combination get worse before it gets right?",
-    paper="Yang et al., Swing-by Dynamics in Concept Learning and Compositional Generalization (ICLR 2025)",
+    paper="C, sections 2 to 4",
     about=(
         "Concepts are learned one by one, strongest first. Early on, correlations of the random start let the strong concept "
         "carry the weak one along, so an unseen combination looks half right; then the strong concept suppresses that "

@@ -1,0 +1,221 @@
+"""Configs survive JSON, have a name that depends on content alone, and refuse what they cannot use."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from recombine.config import UsageError, digest, from_json, override, to_json
+from recombine.measure.probes import ProbeConfig
+from recombine.nets.conditioning import Conditioning
+from recombine.nets.dit import DiTConfig
+from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.diffusion import Diffusion
+from recombine.objectives.process import Flow, Linear
+from recombine.objectives.solvers import Ancestral, Euler, Heun
+from recombine.studies import MODULES, find
+from recombine.studies.base import SCALES
+from recombine.studies.recipe import Evaluation, Recipe
+from recombine.tokenizers.pixels import Pixels
+from recombine.train.fit import TrainConfig
+from recombine.worlds.shapes2d import Shapes2D
+
+ROOT = Path(__file__).parents[1]
+CONFIGS = [
+    TransformerConfig(depth=2, width=32, heads=4, qk_norm=True),
+    DiTConfig(patch=7),
+    Conditioning("quantised", 0.25),
+    Flow(),
+    Linear(),
+    Diffusion(Linear(), "noise", "logit-normal"),
+    Euler(3),
+    Heun(),
+    Ancestral(),
+    TrainConfig(betas=(0.8, 0.95), decay="linear"),
+    Evaluation((0, 5), 4, Ancestral(7), 1.5),
+    Pixels(),
+    Shapes2D(size=32, shapes=("square", "circle")),
+    Recipe(seen=((0, 0, 0), (1, 0, 1))),
+    ProbeConfig(Shapes2D(), "cnn"),
+    *(find(name).settings(scale) for name in MODULES for scale in SCALES),
+]
+TRUST_ME = ("recombine", __name__.split(".")[0])
+CASES = pytest.mark.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
+
+
+def shuffled(plain):
+    """The same JSON with every object's keys the other way round."""
+    if isinstance(plain, dict):
+        return {k: shuffled(plain[k]) for k in reversed(plain)}
+    return [shuffled(v) for v in plain] if isinstance(plain, list) else plain
+
+
+@CASES
+def test_a_config_survives_json_and_keeps_its_digest(config):
+    again = from_json(json.loads(json.dumps(to_json(config))))
+    assert again == config
+    assert type(again) is type(config)
+    assert digest(again) == digest(config)
+
+
+@CASES
+def test_the_order_of_json_keys_does_not_matter(config):
+    again = from_json(shuffled(to_json(config)))
+    assert again == config
+    assert digest(again) == digest(config)
+
+
+def test_the_digest_does_not_depend_on_the_hash_seed():
+    code = "from tests.test_config import CONFIGS, digest; print(*map(digest, CONFIGS))"
+    env = os.environ | {"PYTHONHASHSEED": "123", "PYTHONPATH": str(ROOT)}
+    said = subprocess.run([sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout.split() == [digest(c) for c in CONFIGS]
+
+
+def test_different_configs_have_different_digests():
+    assert len({digest(c) for c in CONFIGS}) == len(set(CONFIGS))
+    assert digest(TrainConfig(lr=1e-3)) != digest(TrainConfig(lr=1.0000001e-3))
+
+
+@dataclass(frozen=True)
+class Mine:
+    n: int = 1
+    x: float = 1.0
+    pair: tuple[float, float] = (0.0, 0.5)
+    many: float | tuple[float, ...] = 2.0
+    maybe: float | None = None
+
+
+@pytest.mark.parametrize(
+    ("whole", "real"),
+    [
+        (Mine(x=2), Mine(x=2.0)),
+        (Mine(pair=(0, 1)), Mine(pair=(0.0, 1.0))),
+        (Mine(many=3), Mine(many=3.0)),
+        (Mine(many=(1, 2)), Mine(many=(1.0, 2.0))),
+        (Mine(maybe=4), Mine(maybe=4.0)),
+    ],
+)
+def test_one_and_one_point_zero_are_the_same_setting(whole, real):
+    assert whole == real
+    assert digest(whole) == digest(real)
+    again = from_json(to_json(whole), trust=TRUST_ME)
+    assert (again, digest(again)) == (real, digest(real))
+
+
+BAD = {
+    "class": "recombine.train.fit.TrainConfig",
+    "steps": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"stepz": 5}, "config.stepz: no such field; TrainConfig has steps, batch"),
+        ({"steps": "many"}, "config.steps: 'many' is not of type int"),
+        ({"steps": 2.5}, "config.steps: 2.5 is not of type int"),
+        ({"steps": True}, "config.steps: True is not of type int"),
+        ({"lr": None}, "config.lr: None is not of type float"),
+        ({"lr": float("nan")}, "config.lr: nan is not a finite number"),
+        ({"decay": "slow"}, "config.decay: 'slow' is not one of none, linear, cosine"),
+        ({"betas": [0.9]}, "config.betas: a list of 2 is needed, not of 1"),
+        ({"betas": 0.9}, "config.betas: 0.9 is not a list"),
+        ({"steps": 0}, "config: steps must be positive, not 0"),
+        ({"class": "recombine.train.fit.Nothing"}, "there is no class 'recombine.train.fit.Nothing'"),
+        ({"class": "recombine.nowhere.Thing"}, "there is no class 'recombine.nowhere.Thing'"),
+        ({"class": "recombine.train.fit.Fit"}, "'recombine.train.fit.Fit' is not a config class"),
+        ({"class": 5}, "class '5' lies outside"),
+        ({"class": "os.path"}, "class 'os.path' lies outside the trusted packages (recombine)"),
+        ({"class": "recombine_evil.Thing"}, "lies outside the trusted packages"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(change, says):
+    with pytest.raises(UsageError) as error:
+        from_json(BAD | change)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_class_of_the_wrong_kind_is_refused():
+    plain = to_json(Recipe())
+    plain["net"] = to_json(Conditioning())
+    with pytest.raises(UsageError, match=r"config\.net: .*Conditioning is not a DiTConfig"):
+        from_json(plain)
+
+
+def test_a_foreign_class_is_refused_and_its_module_is_not_imported(tmp_path, monkeypatch):
+    (tmp_path / "stranger.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Trap: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    plain = to_json(Recipe())
+    plain["world"] = {"class": "stranger.Trap"}
+    for data in (plain, {"class": "stranger.Trap"}):
+        with pytest.raises(UsageError, match=r"'stranger\.Trap' lies outside the trusted packages"):
+            from_json(data)
+    assert "stranger" not in sys.modules
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_caller_may_opt_in_to_more_packages():
+    plain = to_json(Mine(3))
+    with pytest.raises(UsageError):
+        from_json(plain)
+    assert from_json(plain, trust=TRUST_ME) == Mine(3)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "says"),
+    [
+        ("train.stepz=5", "no field 'stepz' in TrainConfig; it has steps, batch"),
+        ("trian.steps=5", "no field 'trian' in Recipe; it has world"),
+        ("train.steps.more=5", "more lies below a plain value"),
+        ("train.steps=soon", "--set train.steps: 'soon' is not of type int"),
+        ("train.lr=NaN", "--set train.lr: nan is not a finite number"),
+        ("train.lr=1e999", "--set train.lr: inf is not a finite number"),
+        ("train.steps", "write path=value"),
+        ("=5", "write path=value"),
+        ("train.steps=0", "steps must be positive, not 0"),
+        ("train.betas=[1,1]", "must lie in [0, 1)"),
+        ("train.warmup=-1", "warmup must not be negative"),
+        ("net.transformer.heads=0", "heads must be positive, not 0"),
+        ("net.transformer.width=30", "width 30 is not a multiple of heads 7"),
+        ("net.patch=0", "patch must be positive, not 0"),
+        ("conditioning.mode=vague", "'vague' is not one of continuous, quantised"),
+        ("conditioning.dropout=2", "dropout 2.0 is not between 0 and 1"),
+        ("evaluation.solver.steps=0", "steps must be positive, not 0"),
+        ("evaluation.samples=0", "samples must be positive, not 0"),
+        ("objective.target=noise", "noise tells nothing"),
+        ("pool=0", "pool must be positive, not 0"),
+        ("seen=[[0,0,0.5]]", "seen[0][2]: 0.5 is not of type int"),
+        ("world.size=9", "at least 16 pixels"),
+        ("seed=null", "None is not of type int"),
+    ],
+)
+def test_an_override_that_cannot_be_used_says_why_in_one_line(assignment, says):
+    with pytest.raises(UsageError) as error:
+        override(Recipe(), assignment)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_overrides_change_what_they_name_and_nothing_else():
+    changed = override(Recipe(), "train.steps=7", "seen=[[0,0,0],[0,1,1]]", "net.transformer.qk_norm=true")
+    net = DiTConfig(TransformerConfig(qk_norm=True))
+    assert changed == Recipe(train=TrainConfig(steps=7), seen=((0, 0, 0), (0, 1, 1)), net=net)
+    assert override(Recipe()) == Recipe()
+
+
+def test_overrides_are_checked_together_so_that_their_order_does_not_matter():
+    steps = ("net.transformer.width=40", "net.transformer.heads=5")
+    assert override(Recipe(), *steps) == override(Recipe(), *reversed(steps))
+    expected = replace(Recipe(), net=DiTConfig(TransformerConfig(width=40, heads=5)))
+    assert override(Recipe(), *steps) == expected
+
+
+def test_a_config_may_be_replaced_by_another_of_its_kind():
+    solver = json.dumps(to_json(Ancestral(9)))
+    assert override(Recipe(), f"evaluation.solver={solver}").evaluation.solver == Ancestral(9)

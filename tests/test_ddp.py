@@ -1,0 +1,65 @@
+"""Two processes that share each batch end with the weights of one."""
+
+import multiprocessing
+import os
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from tiny import CONFIG, fit
+
+from recombine.machine import Machine
+from recombine.store import read_json
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def work(rank: int, port: int, root: Path) -> None:
+    """What torchrun starts: the environment says who we are, `Machine.find` joins the others."""
+    said = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ.update({k: str(v) for k, v in said.items()})
+    machine = Machine.find("cpu", quiet=True)
+    assert (machine.rank, machine.processes) == (rank, 2)
+    fit(root, machine=machine)
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    root, port = tmp_path_factory.mktemp("ddp"), free_port()
+    start = multiprocessing.get_context("fork").Process
+    processes = [start(target=work, args=(rank, port, root / "two")) for rank in range(2)]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join(60)
+    for p in processes:
+        p.kill()
+    assert [p.exitcode for p in processes] == [0, 0]
+    return fit(root / "one"), fit(root / "two")
+
+
+def test_two_processes_give_the_weights_of_one(folders):
+    one, two = (f.load_model() for f in folders)
+    assert one.keys() == two.keys()
+    for name in one:
+        torch.testing.assert_close(two[name], one[name], atol=1e-5, rtol=1e-5)
+
+
+def test_every_row_is_written_once_and_says_the_same(folders):
+    one, two = (f.rows() for f in folders)
+    assert [(r["kind"], r["step"]) for r in one] == [(r["kind"], r["step"]) for r in two]
+    for a, b in zip(one, two, strict=True):
+        shared = [k for k in a if k not in ("kind", "loss")]  # the loss is that of the first process's share
+        assert [b[k] for k in shared] == pytest.approx([a[k] for k in shared], rel=1e-4)
+
+
+def test_the_run_says_that_two_took_part(folders):
+    assert [read_json(f.path / "done.json")["processes"] for f in folders] == [1, 2]
+    assert folders[1].load_state()[1] == CONFIG.steps

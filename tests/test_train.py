@@ -1,0 +1,222 @@
+"""The training loop: exact schedules, exact averages, exact resume, and a stop that says why."""
+
+import math
+import signal
+from dataclasses import replace
+
+import pytest
+import torch
+from tiny import CONFIG, QUIET, batch, fit, loss, net, outcome
+
+from recombine.config import UsageError
+from recombine.store import RunFolder
+from recombine.train.fit import Diverged, Fit, TrainConfig
+from recombine.train.loop import share, train
+from recombine.worlds.factors import Condition
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> RunFolder:
+    """One run from beginning to end without a break."""
+    return fit(tmp_path_factory.mktemp("whole"))
+
+
+def interrupting(step: int, times: int = 1):
+    """A batch function that presses Ctrl-C at `step`."""
+
+    def make(at: int):
+        if at == step:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+        return batch(at)
+
+    return make
+
+
+def exploding(step: int, error: Exception):
+    def make(at: int):
+        if at == step:
+            raise error
+        return batch(at)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("decay", "expected"),
+    [
+        ("none", {0: 0.25, 1: 0.5, 3: 1, 4: 1, 9: 1, 14: 1}),
+        ("linear", {0: 0.25, 3: 1, 4: 1, 9: 0.5, 13: 0.1, 14: 0}),
+        ("cosine", {0: 0.25, 3: 1, 4: 1, 9: 0.5, 13: (1 + math.cos(0.9 * math.pi)) / 2, 14: 0}),
+    ],
+)
+def test_the_rate_warms_up_over_four_steps_and_falls_over_ten(decay, expected):
+    config = TrainConfig(steps=14, warmup=4, lr=2.0, decay=decay)
+    assert {s: config.rate(s) for s in expected} == pytest.approx({s: 2 * v for s, v in expected.items()})
+    assert TrainConfig(warmup=0, lr=2.0).rate(0) == 2
+
+
+def test_the_average_keeps_little_at_first_and_what_it_is_told_later():
+    config = TrainConfig(ema=0.5)
+    assert [config.average(s) for s in (0, 2, 8, 100)] == [0.1, 0.25, 0.5, 0.5]
+
+
+def test_weights_and_their_average_are_what_adam_and_arithmetic_say():
+    """One weight, loss = 3 w: Adam moves it by the rate each step, whatever the gradient's size."""
+    one = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.constant_(one.weight, 2.0)
+    state = Fit(one, lambda n, x: 3 * n(x)[:, 0], TrainConfig(lr=0.5, warmup=1, decay="none", ema=0.5), QUIET)
+    weight, average = 2.0, 2.0
+    for step in range(12):
+        state.advance((torch.ones(4, 1),))
+        weight -= 0.5
+        keep = min(0.5, (1 + step) / (10 + step))
+        average = keep * average + (1 - keep) * weight
+        assert float(one.weight.detach()) == pytest.approx(weight, abs=1e-5)
+        assert float(state.ema["weight"]) == pytest.approx(average, abs=1e-5)
+    with state.averaged():
+        assert float(one.weight.detach()) == pytest.approx(average, abs=1e-5)
+    assert float(one.weight.detach()) == pytest.approx(weight, abs=1e-5)
+
+
+def test_the_gradient_is_clipped_and_its_true_norm_reported():
+    one = torch.nn.Linear(2, 1, bias=False)
+    state = Fit(one, lambda n, x: n(x)[:, 0], TrainConfig(clip=1.0), QUIET)
+    _, norm = state.advance((torch.tensor([[30.0, 40.0]]),))
+    assert float(norm) == pytest.approx(50)
+    assert one.weight.grad.tolist() == [pytest.approx([0.6, 0.8])]
+
+
+def test_the_run_ends_with_its_averaged_weights_on_disk_and_the_loss_falls(whole):
+    rows = whole.rows()
+    assert whole.done
+    assert [r["step"] for r in rows if r["kind"] == "train"] == [2, 4, 6, 8, 10, 12]
+    assert [r["step"] for r in rows if r["kind"] == "sum"] == [0, 5, 12]
+    last = sum(float(v.sum()) for v in whole.load_model().values())
+    assert rows[-1] == {"kind": "sum", "step": 12, "value": pytest.approx(last, abs=1e-5)}
+    state, step = whole.load_state()
+    assert step == 12
+    assert all(torch.equal(state[f"ema.{k}"], v) for k, v in whole.load_model().items())
+
+
+def test_training_learns(tmp_path):
+    rows = fit(tmp_path, replace(CONFIG, steps=300, log_every=1, decay="none"), observe_at=()).rows()
+    mean = lambda some: sum(r["loss"] for r in some) / len(some)  # noqa: E731
+    assert mean(rows[-20:]) < 0.5 * mean(rows[:20])
+
+
+@pytest.mark.parametrize("stops", [(0,), (1,), (5,), (6,), (11,), (0, 3, 4, 5, 10)])
+def test_interrupted_and_resumed_equals_uninterrupted_bit_for_bit(tmp_path, whole, stops):
+    for stop in stops:
+        with pytest.raises(KeyboardInterrupt):
+            fit(tmp_path, batch=interrupting(stop))
+        assert RunFolder(tmp_path, CONFIG).load_state()[1] == stop + 1
+    assert outcome(fit(tmp_path)) == outcome(whole)
+
+
+def test_ctrl_c_in_the_middle_of_an_update_saves_a_whole_step(tmp_path, whole, monkeypatch):
+    plain = torch.optim.AdamW.step
+
+    def step(self, *args):
+        signal.raise_signal(signal.SIGINT)
+        return plain(self, *args)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", step)
+    for i in range(4):
+        with pytest.raises(KeyboardInterrupt):
+            fit(tmp_path)
+        assert RunFolder(tmp_path, CONFIG).load_state()[1] == i + 1
+    monkeypatch.undo()
+    assert outcome(fit(tmp_path)) == outcome(whole)
+
+
+def test_ctrl_c_twice_stops_at_once_and_the_last_save_stands(tmp_path, whole):
+    with pytest.raises(KeyboardInterrupt):
+        fit(tmp_path, batch=interrupting(4))
+    with pytest.raises(KeyboardInterrupt):
+        fit(tmp_path, batch=interrupting(8, times=2))
+    assert RunFolder(tmp_path, CONFIG).load_state()[1] == 5
+    assert outcome(fit(tmp_path)) == outcome(whole)
+
+
+def test_ctrl_c_while_observing_the_end_finishes_the_run_and_still_stops(tmp_path, whole):
+    folder, model = RunFolder(tmp_path, CONFIG), net()
+    with pytest.raises(KeyboardInterrupt):
+        train(model, loss, batch, CONFIG, folder, QUIET, lambda s: signal.raise_signal(signal.SIGINT) or [], (12,))
+    assert folder.done
+    assert folder.load_model().keys() == whole.load_model().keys()
+
+
+def test_the_old_answer_to_ctrl_c_is_put_back(tmp_path):
+    before = signal.getsignal(signal.SIGINT)
+    fit(tmp_path)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("stop", [0, 5, 7, 11])
+def test_a_run_that_fails_goes_on_from_its_last_save_without_duplicate_rows(tmp_path, whole, stop):
+    often = replace(QUIET, save_seconds=0.0)
+    with pytest.raises(RuntimeError, match="the lights went out"):
+        fit(tmp_path, machine=often, batch=exploding(stop, RuntimeError("the lights went out")))
+    folder = fit(tmp_path, machine=often)
+    assert outcome(folder) == outcome(whole)
+    keys = [(r["kind"], r["step"]) for r in folder.rows()]
+    assert len(keys) == len(set(keys))
+
+
+def test_how_often_a_run_saves_or_whether_it_keeps_its_state_changes_nothing(tmp_path, whole):
+    assert outcome(fit(tmp_path / "a", machine=replace(QUIET, save_seconds=0.0))) == outcome(whole)
+    folder = fit(tmp_path / "b", machine=replace(QUIET, keep_state=False))
+    assert outcome(folder) == outcome(whole)
+    assert folder.load_state() is None
+
+
+def test_observing_changes_nothing(tmp_path, whole):
+    assert outcome(fit(tmp_path, observe_at=()))[0] == outcome(whole)[0]
+    assert outcome(fit(tmp_path / "often", observe_at=tuple(range(13))))[0] == outcome(whole)[0]
+
+
+def test_a_run_that_is_done_is_not_trained_again(tmp_path, whole):
+    fit(tmp_path)
+    before = outcome(RunFolder(tmp_path, CONFIG))
+    model = net()
+    train(model, loss, exploding(0, AssertionError("trained again")), CONFIG, RunFolder(tmp_path, CONFIG), QUIET)
+    assert outcome(RunFolder(tmp_path, CONFIG)) == before
+    assert all(torch.equal(p, whole.load_model()[name]) for name, p in model.named_parameters())
+
+
+@pytest.mark.parametrize(("value", "step"), [(float("nan"), 0), (float("nan"), 7), (float("inf"), 3)])
+def test_a_number_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, value, step):
+    def poisoned(at: int):
+        x, y = batch(at)
+        return x, y.index_fill(0, torch.tensor([3]), value) if at == step else y
+
+    with pytest.raises(Diverged, match=rf"not finite at step {step};") as error:
+        fit(tmp_path, batch=poisoned)
+    assert "\n" not in str(error.value)
+    folder = RunFolder(tmp_path, CONFIG)
+    assert not folder.done
+    assert folder.load_state() is None
+
+
+def test_what_is_not_finite_is_never_saved(tmp_path):
+    poisoned = lambda at: (batch(at)[0], batch(at)[1] * (float("nan") if at >= 5 else 1))  # noqa: E731
+    with pytest.raises(Diverged, match="step 5"):
+        fit(tmp_path, machine=replace(QUIET, save_seconds=0.0), batch=poisoned)
+    state, step = RunFolder(tmp_path, CONFIG).load_state()
+    assert step == 5
+    assert all(torch.isfinite(v).all() for v in state.values())
+
+
+def test_a_shared_batch_keeps_its_form_and_loses_nothing():
+    condition = Condition(torch.arange(8).reshape(4, 2), torch.rand(4, 3), torch.ones(4, 2, dtype=torch.bool))
+    whole = (torch.arange(4), condition)
+    parts = [share(whole, rank, 2) for rank in range(2)]
+    assert all(isinstance(p[1], Condition) for p in parts)
+    assert torch.equal(torch.cat([p[0] for p in parts]), whole[0])
+    assert all(torch.equal(torch.cat([p[1][i] for p in parts]), condition[i]) for i in range(3))
+
+
+def test_a_batch_that_cannot_be_shared_is_refused():
+    with pytest.raises(UsageError, match="batch 8 cannot be shared by 3 processes"):
+        Fit(net(), loss, CONFIG, replace(QUIET, processes=3))

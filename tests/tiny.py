@@ -1,0 +1,46 @@
+"""A training run that takes milliseconds: a small MLP, random pictures of three numbers, a loss per sample."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from recombine.machine import Machine
+from recombine.rng import seeded
+from recombine.store import RunFolder
+from recombine.train.fit import TrainConfig
+from recombine.train.loop import train
+
+QUIET = Machine(quiet=True)
+CONFIG = TrainConfig(steps=12, batch=8, lr=0.01, warmup=3, ema=0.9, log_every=2)
+
+
+def net() -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2))
+
+
+def batch(step: int) -> tuple[Tensor, Tensor]:
+    x = torch.randn(CONFIG.batch, 3, generator=seeded("tiny", step))
+    return x, torch.stack([x.sum(1).sin(), x[:, 0] * x[:, 1]], 1)
+
+
+def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    return (net(x) - y).square().mean(1)
+
+
+def fit(root: Path, config: TrainConfig = CONFIG, machine: Machine = QUIET, batch=batch, observe_at=(0, 5, 12)):
+    """Train (or go on training) under `root`; the run folder. It observes the sum of the weights in place."""
+    folder, model = RunFolder(root, config), net()
+
+    def observe(step: int) -> list[dict]:
+        return [{"kind": "sum", "step": step, "value": float(sum(p.detach().sum() for p in model.parameters()))}]
+
+    train(model, loss, batch, config, folder, machine, observe, observe_at)
+    return folder
+
+
+def outcome(folder: RunFolder) -> tuple[bytes, list[dict]]:
+    """What two equal runs share: the weights, byte for byte, and every row."""
+    return (folder.path / "model.safetensors").read_bytes(), folder.rows()
