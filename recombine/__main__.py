@@ -1,3 +1,5 @@
+"""`python -m recombine`, also under torchrun."""
+
 from recombine.cli import main
 
 main()

@@ -140,7 +140,8 @@ def bench(
 def main() -> None:
     """Exit status: 0 done, 1 a run failed, 2 wrong usage or bad input (one line, no traceback)."""
     try:
-        app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        if app(sys.argv[1:] or ["--help"], standalone_mode=False) == 130:  # how typer tells of Ctrl-C
+            raise KeyboardInterrupt
     except UsageError as error:
         _stop(str(error), 2)
     except typer.Exit as stop:

@@ -87,7 +87,9 @@ def test_what_minimises_the_loss_is_the_conditional_mean(objective):
     with torch.no_grad():
         weight.add_(1.0)
     best = -slope / (gradient() - slope)
-    alpha, sigma = (f(torch.tensor(time, dtype=torch.float64)) for f in (objective.schedule.alpha, objective.schedule.sigma))
+    alpha, sigma = (
+        f(torch.tensor(time, dtype=torch.float64)) for f in (objective.schedule.alpha, objective.schedule.sigma)
+    )
     asked = torch.ones(1, 1, dtype=torch.float64)
     answer = objective.denoiser(lambda y, t, c: best * y)(asked, draw.t[:1], None)
     assert float(answer) == pytest.approx(float(alpha * v / (alpha**2 * v + sigma**2)), rel=0.03)

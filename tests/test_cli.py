@@ -1,0 +1,254 @@
+"""The command line: what it writes, what it caches, and one line with exit status 2 for what it cannot use."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from recombine import cli
+from recombine.store import read_json, read_rows, write_json
+from recombine.studies import MODULES
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture()
+def call(monkeypatch, capfd):
+    """`call("run", ...)`: exit status, what was printed, what was complained."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["recombine", *map(str, arguments)])
+        capfd.readouterr()
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as stop:
+            status = stop.code or 0
+        return status, *capfd.readouterr()
+
+    return run
+
+
+def smoke(out: Path, *more: str) -> tuple[str, ...]:
+    return ("run", "composition", "--scale", "smoke", "--device", "cpu", "--out", str(out), *more)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory) -> Path:
+    """One smoke run, shared by the tests below; each puts back what it breaks."""
+    out, before = tmp_path_factory.mktemp("cli"), sys.argv
+    sys.argv = ["recombine", *smoke(out)]
+    try:
+        cli.main()
+    finally:
+        sys.argv = before
+    return out
+
+
+@pytest.fixture()
+def trained(out) -> Path:
+    """The folder of the run that trained the model (not of a probe)."""
+    return out / "runs" / read_rows(out / "composition" / "rows.jsonl")[-1]["run"]
+
+
+def refused(result: tuple[int, str, str], *says: str) -> None:
+    """Exit status 2 and one line that says why."""
+    status, printed, complained = result
+    last = complained.strip().splitlines()
+    assert status == 2
+    assert printed == ""
+    assert "Traceback" not in complained
+    assert [line for line in last if line.startswith("recombine: ")] == last[-1:]
+    for text in says:
+        assert text in last[-1]
+
+
+WRONG = [
+    (("run", "nothing"), ("no study 'nothing'", "tour, composition")),
+    (("run", "composition", "--scale", "huge"), ("--scale huge", "smoke, laptop, full")),
+    (("run", "composition", "--seeds", "-1"), ("--seeds -1",)),
+    (("run", "composition", "--seeds", "many"), ("--seeds", "integer")),
+    (("run", "composition", "--set", "recipe.nothing=1"), ("no field 'nothing' in Recipe", "world")),
+    (("run", "composition", "--set", "recipe.train.steps=soon"), ("recipe.train.steps", "'soon' is not of type int")),
+    (("run", "composition", "--set", "recipe.train.lr=NaN"), ("recipe.train.lr", "not a finite number")),
+    (("run", "composition", "--set", "recipe.net.transformer.heads=0"), ("heads must be positive",)),
+    (("run", "composition", "--set", "recipe.seed"), ("write path=value",)),
+    (("run", "composition", "--device", "cuda:7"), ("--device cuda:7", "CUDA device")),
+    (("run", "composition", "--device", "abacus"), ("--device abacus", "auto, cpu, cuda, cuda:N")),
+    (("run", "composition", "--nonsense"), ("--nonsense",)),
+    (("run",), ("STUDY",)),
+    (("dance",), ("dance",)),
+    (("bench", "nothing"), ("no benchmark 'nothing'", "step")),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), WRONG, ids=lambda v: " ".join(v)[:60])
+def test_wrong_usage_is_one_line_and_writes_nothing(call, tmp_path, monkeypatch, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    result = call(*arguments)
+    refused(result, *says)
+    assert len(result[2].splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("claims",), ("report",)])
+def test_a_folder_without_results_is_refused(call, tmp_path, command):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        refused(call(*command, folder), str(folder))
+
+
+def test_an_output_folder_below_a_file_cannot_be_written(call, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = call(*smoke(tmp_path / "file" / "out"))
+    refused(result, "cannot write", "file/out")
+    assert len(result[2].splitlines()) == 1
+
+
+def test_an_output_folder_that_fills_up_is_one_line(call, tmp_path):
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    try:
+        refused(call(*smoke(tmp_path)), "cannot write", ".safetensors", "too large")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_help_answers_quickly_and_without_torch():
+    code = "import sys; sys.argv = ['recombine', '--help']\nfrom recombine.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
+    began = time.perf_counter()
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert time.perf_counter() - began < 1
+    assert all(command in said.stdout for command in ("list", "run", "claims", "report", "bench"))
+    assert said.stderr == ""
+
+
+def test_no_command_at_all_shows_the_help(call):
+    status, printed, complained = call()
+    assert (status, complained) == (0, "")
+    assert "Every study" in printed
+    assert len(printed.splitlines()) > 8
+
+
+def test_the_list_names_every_study_with_question_paper_claims_and_cost(call):
+    status, printed, _ = call("list", "--json")
+    entries = {e["name"]: e for e in json.loads(printed)}
+    assert status == 0
+    assert entries.keys() == {*MODULES, "tour"}
+    for name in MODULES:
+        assert entries[name]["question"].endswith("?")
+        assert entries[name]["claims"]
+        assert entries[name]["cost"].keys() == {"smoke", "laptop", "full"}
+    ids = [c["id"] for name in MODULES for c in entries[name]["claims"]]
+    assert len(ids) == len(set(ids))
+    plain = call("list")[1]
+    assert all(name in plain for name in entries)
+
+
+def test_a_run_leaves_the_contracts_files(out, trained):
+    assert {p.name for p in trained.iterdir()} == {
+        "config.json", "metrics.jsonl", "samples", "model.safetensors", "state.safetensors", "done.json"
+    }  # fmt: skip
+    study = out / "composition"
+    assert {"rows.jsonl", "claims.json", "figures", "index.html"} <= {p.name for p in study.iterdir()}
+    assert list((study / "figures").glob("*.svg"))
+    assert (out / "index.html").exists()
+    assert not list(out.rglob("*.tmp"))
+    rows = read_rows(study / "rows.jsonl")
+    accuracies = [r for r in rows if r["kind"] == "accuracy"]
+    assert {r["step"] for r in accuracies} == {0, 4, 8}
+    assert all({"run", "seed", "step", "scale", "variant"} <= r.keys() for r in accuracies)
+    assert all(isinstance(v, (int, float, str, type(None))) for r in rows for v in r.values())
+    claims = read_json(study / "claims.json")
+    assert {c["verdict"] for c in claims} == {"smoke"}
+    assert all(c["provenance"]["runs"] == [trained.name] for c in claims)
+
+
+def test_claims_and_report_read_what_is_there(call, out):
+    status, printed, _ = call("claims", out, "--json")
+    assert status == 0
+    assert json.loads(printed) == read_json(out / "composition" / "claims.json")
+    assert call("claims", out)[1].startswith("D5a\tsmoke\tcomposition")
+    status, printed, _ = call("report", out)
+    assert (status, Path(printed.strip())) == (0, (out / "index.html").resolve())
+
+
+def weights(out: Path) -> dict[str, tuple[bytes, int]]:
+    return {p.parent.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in out.glob("runs/*/model.safetensors")}
+
+
+def test_a_second_run_trains_nothing_and_gives_the_same_rows_and_a_fresh_one_trains_all_and_does_too(call, out):
+    rows, before = (out / "composition" / "rows.jsonl").read_bytes(), weights(out)
+    assert call(*smoke(out))[0] == 0
+    assert weights(out) == before
+    assert (out / "composition" / "rows.jsonl").read_bytes() == rows
+    assert call(*smoke(out, "--fresh"))[0] == 0
+    after = weights(out)
+    assert {k: v[0] for k, v in after.items()} == {k: v[0] for k, v in before.items()}
+    assert all(after[k][1] > before[k][1] for k in before), "probes and model are trained again"
+    assert (out / "composition" / "rows.jsonl").read_bytes() == rows
+
+
+@pytest.mark.parametrize("cut", [0, 100, -1])
+def test_a_truncated_checkpoint_is_refused(call, out, trained, cut):
+    path = trained / "model.safetensors"
+    whole = path.read_bytes()
+    try:
+        path.write_bytes(whole[:cut])
+        refused(call(*smoke(out)), str(path), "corrupt or cut off", "--fresh")
+    finally:
+        path.write_bytes(whole)
+
+
+def test_a_truncated_state_is_refused_when_a_run_goes_on(call, out, trained):
+    path, done = trained / "state.safetensors", (trained / "done.json").read_bytes()
+    whole = path.read_bytes()
+    try:
+        (trained / "done.json").unlink()
+        path.write_bytes(whole[: len(whole) // 2])
+        refused(call(*smoke(out)), str(path), "corrupt or cut off")
+    finally:
+        path.write_bytes(whole)
+        (trained / "done.json").write_bytes(done)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"), [({"class": "subprocess.Popen"}, "outside the trusted packages"), ({"pool": 3}, "was altered")]
+)
+def test_a_run_folder_whose_config_is_a_strangers_is_refused(call, out, trained, change, says):
+    path = trained / "config.json"
+    whole = path.read_bytes()
+    try:
+        write_json(path, json.loads(whole) | change)
+        refused(call(*smoke(out)), str(path), says)
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [("recipe.net.patch=5", "patch 5 does not divide a picture of 28x28"), ("recipe.seen=[[0,0,7]]", "[0, 0, 7] is no composition")],
+)  # fmt: skip
+def test_settings_that_do_not_fit_together_are_refused(call, out, setting, says):
+    refused(call(*smoke(out, "--set", setting)), says)
+
+
+def test_a_run_that_diverges_says_where_and_exits_with_one(call, out):
+    status, _, complained = call(*smoke(out, "--set", "recipe.train.lr=1e30"))
+    assert status == 1
+    assert "not finite at step" in complained.splitlines()[-1]
+    assert "Traceback" not in complained
+
+
+def test_ctrl_c_says_how_to_go_on(call, monkeypatch):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recombine.studies.find", interrupted)
+    status, _, complained = call("list")
+    assert (status, len(complained.splitlines())) == (130, 1)
+    assert "the same command goes on" in complained

@@ -1,0 +1,45 @@
+"""Intervals: known numbers, symmetries, and no randomness of their own."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recombine.measure.intervals import bootstrap, wilson
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "low", "high"),
+    [(0, 10, 0.0, 0.27753), (10, 10, 0.72247, 1.0), (5, 10, 0.23659, 0.76341), (1, 10, 0.01788, 0.40415), (81, 263, 0.25529, 0.36621)],
+)  # fmt: skip
+def test_wilson_gives_the_published_numbers(hits, n, low, high):
+    assert wilson(hits, n) == pytest.approx((low, high), abs=2e-5)
+
+
+@given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_holds_the_share_stays_in_range_and_mirrors(pair):
+    hits, n = pair
+    low, high = wilson(hits, n)
+    assert 0 <= low <= hits / n + 1e-12
+    assert hits / n - 1e-12 <= high <= 1
+    assert wilson(n - hits, n) == pytest.approx((1 - high, 1 - low))
+    wider = wilson(hits, n, z=3.0)
+    assert wider[0] - 1e-12 <= low <= high <= wider[1] + 1e-12
+
+
+def test_nothing_seen_says_nothing():
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=6))
+def test_the_bootstrap_lies_within_the_values_and_around_their_mean(values):
+    low, high = bootstrap(values, draws=500)
+    mean = sum(values) / len(values)
+    assert min(values) - 1e-9 <= low <= mean + 1e-9
+    assert mean - 1e-9 <= high <= max(values) + 1e-9
+    assert bootstrap(values, draws=500) == (low, high)
+
+
+def test_the_bootstrap_moves_and_stretches_with_its_values():
+    low, high = bootstrap([0.1, 0.4, 0.5])
+    assert bootstrap([1.2, 1.8, 2.0]) == pytest.approx((1 + 2 * low, 1 + 2 * high))
+    assert bootstrap([0.3, 0.3, 0.3]) == pytest.approx((0.3, 0.3))

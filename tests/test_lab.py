@@ -1,0 +1,101 @@
+"""The lab: a study in, the contract's files out; claims on disk read back into a table."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tiny import QUIET
+
+from recombine.config import UsageError
+from recombine.figures import Figure, canvas
+from recombine.store import read_json, read_rows, write_json
+from recombine.studies.base import Claim, Judgement, Rows, Study
+from recombine.studies.claims import measured, read_all, table
+from recombine.studies.lab import Lab, commit, run_study
+from recombine.train.fit import TrainConfig
+
+
+def draw(rows: Rows, folder: Path) -> list[Figure]:
+    with canvas(folder, figure := Figure("dots", "Dots", "Two dots.")) as axes:
+        axes.plot(rows.column("x"), "o")
+    return [figure]
+
+
+def largest(rows: Rows) -> Judgement:
+    return Judgement(max(rows.column("x")) > 1, {"largest": max(rows.column("x"))})
+
+
+STUDY = Study(
+    name="dots",
+    question="Is a dot above one?",
+    paper="none",
+    about="",
+    cost={},
+    settings=lambda scale: TrainConfig(),
+    compute=lambda settings, lab: [{"x": 0.5}, {"x": settings.lr, "seed": lab.seeds}],
+    claims=(Claim("T1", "none", "One is.", "x > 1", largest), Claim("T2", "none", "?", "y", lambda r: r.one(y=1))),
+    draw=draw,
+    describe=lambda settings: {"levels": {"0": 0}},
+)
+
+
+def ran(root: Path, scale: str = "laptop", lr: float = 2.0) -> Path:
+    return run_study(STUDY, TrainConfig(lr=lr), Lab(QUIET, root, scale, 2))
+
+
+def test_a_study_leaves_rows_claims_figures_and_facts(tmp_path):
+    folder = ran(tmp_path)
+    assert folder == tmp_path / "dots"
+    assert read_rows(folder / "rows.jsonl") == [{"x": 0.5, "scale": "laptop"}, {"x": 2.0, "seed": 2, "scale": "laptop"}]
+    assert {p.name for p in (folder / "figures").iterdir()} == {"dots.svg", "dots.png"}
+    facts = read_json(folder / "study.json")
+    assert facts["settings"]["lr"] == 2.0
+    assert facts["levels"] == {"0": 0}
+    assert facts["seeds"] == [0, 1]
+
+
+def test_verdicts_come_from_the_rows(tmp_path):
+    words = lambda **how: [c["verdict"] for c in read_json(ran(tmp_path, **how) / "claims.json")]  # noqa: E731
+    assert words() == ["reproduced", "not measured"]
+    assert words(lr=1.0) == ["not reproduced", "not measured"]
+    assert words(scale="smoke") == ["smoke", "smoke"]
+
+
+def test_provenance_says_where_a_number_comes_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("RECOMBINE_COMMIT", "abc123")
+    claim = read_json(ran(tmp_path) / "claims.json")[0]
+    said = claim["provenance"]
+    assert said["commit"] == commit() == "abc123"
+    assert said["device"].endswith("CPU")
+    assert said["runs"] == []
+    assert {"torch", "seconds", "date"} <= said.keys()
+
+
+def test_the_same_study_writes_the_same_figures_and_rows_twice(tmp_path):
+    one, two = ran(tmp_path / "a"), ran(tmp_path / "b")
+    for name in ("rows.jsonl", "figures/dots.svg", "figures/dots.png"):
+        assert (one / name).read_bytes() == (two / name).read_bytes()
+
+
+def test_other_processes_write_nothing(tmp_path):
+    other = Lab(type(QUIET)(rank=1, processes=2, quiet=True), tmp_path, "smoke", 1)
+    folder = run_study(STUDY, TrainConfig(), other)
+    assert list(folder.iterdir()) == []
+
+
+def test_claims_are_printed_one_a_line_with_their_numbers(tmp_path, capsys):
+    path = ran(tmp_path) / "claims.json"
+    table([path])
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split("\t") == ["T1", "reproduced", "dots", "laptop", "2 seeds", "x > 1", "largest 2"]
+    assert second.split("\t")[-1] == "-"
+    assert measured({"measured": {"a": 0.123456, "b": 3}}) == "a 0.1235, b 3"
+
+
+@pytest.mark.parametrize("content", ["{}", "nonsense", '"text"'])
+def test_a_claims_file_that_is_none_is_refused(tmp_path, content):
+    (tmp_path / "claims.json").write_text(content)
+    with pytest.raises(UsageError, match=r"claims\.json"):
+        read_all([tmp_path / "claims.json"])
+    write_json(tmp_path / "claims.json", [])
+    assert read_all([tmp_path / "claims.json"]) == json.loads("[]")

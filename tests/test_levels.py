@@ -1,0 +1,121 @@
+"""From rows to one number per level, and from numbers to the word of a verdict. All rows are made by hand."""
+
+import pytest
+
+from recombine.measure.intervals import bootstrap
+from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
+from recombine.studies.composition import judge_level2
+from recombine.studies.levels import best, curve, late, over_seeds, probe_of, seeds_of
+
+
+def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "read", **more) -> dict:
+    said = {"kind": "accuracy", "step": step, "level": level, "joint": joint, "seed": seed, "variant": variant}
+    return said | {"probe": probe} | more
+
+
+ROWS = Rows(
+    [
+        row(10, 1, 0.4),
+        row(0, 1, 0.0),
+        row(0, 1, 0.2),
+        row(10, 1, 0.6),
+        row(10, 2, 1.0),
+        row(0, 1, 0.9, seed=1),
+        row(0, 1, 0.9, variant="w"),
+        row(0, 1, 0.9, probe="cnn"),
+        {"kind": "train", "step": 10, "loss": 0.1, "variant": "v", "seed": 0},
+        {"kind": "probe", "level": 1, "joint": 1.0, "probe": "read"},
+    ]
+)
+
+
+def test_a_curve_is_the_mean_over_a_levels_compositions_in_order_of_steps():
+    assert curve(ROWS, "v", 0, 1) == [(0, pytest.approx(0.1)), (10, pytest.approx(0.5))]
+    assert curve(ROWS, "v", 0, 2) == [(10, 1.0)]
+    assert curve(ROWS, "v", 1, 1) == [(0, 0.9)]
+    assert curve(ROWS, "v", 0, 1, probe="cnn") == [(0, 0.9)]
+    assert curve(ROWS, "v", 7, 1) == []
+    assert curve(Rows([row(0, 0, 0.1, shape=0.7)]), "v", 0, 0, column="shape") == [(0, 0.7)]
+
+
+def test_late_is_the_mean_of_the_last_quarter_and_best_the_maximum():
+    points = [(i, float(i % 7)) for i in range(8)]
+    assert late(points) == (6 + 0) / 2
+    assert best(points) == 6
+    assert late([(0, 0.3)]) == late([(0, 9.0), (1, 9.0), (2, 0.3)]) == 0.3
+
+
+def test_the_worlds_own_reader_judges_where_there_is_one():
+    assert probe_of(ROWS) == "read"
+    assert probe_of(Rows([row(0, 0, 1, probe="linear"), row(0, 0, 1, probe="cnn")])) == "cnn"
+
+
+def test_each_seed_counts_once_whatever_its_number_of_rows():
+    rows = Rows([row(0, 2, 0.0, 0), row(0, 2, 1.0, 1), row(0, 2, 0.5, 2), row(0, 2, 0.5, 2)])
+    found = over_seeds(rows, "v", 2, late)
+    assert seeds_of(rows, "v") == [0, 1, 2]
+    assert found.values == [0.0, 1.0, 0.5]
+    assert found.mean == 0.5
+    assert found.interval[0] <= 0.5 <= found.interval[1]
+    with pytest.raises(LookupError):
+        over_seeds(rows, "v", 1, late)
+
+
+def test_rows_are_filtered_by_equality_and_one_means_one():
+    assert len(ROWS.where(kind="accuracy", seed=1)) == 1
+    assert ROWS.where(kind="probe").column("joint") == [1.0]
+    assert ROWS.one(kind="train")["loss"] == 0.1
+    with pytest.raises(LookupError, match="4 rows match|5 rows match"):
+        ROWS.one(kind="accuracy", variant="v", level=1, probe="read")
+    assert isinstance(ROWS.where(seed=0), Rows)
+
+
+def word(holds, scale: str, seeds: int, trained: bool) -> str:
+    def look(rows):
+        if holds is None:
+            raise LookupError("no rows")
+        return Judgement(holds, {"x": 1.0}, (0.0, 2.0))
+
+    return judge(Claim("X1", "P", "s", "e", look, trained), Rows(), scale, seeds, {}).word
+
+
+@pytest.mark.parametrize(
+    ("holds", "says"), [(True, "reproduced"), (False, "not reproduced"), ("partly", "partly"), (None, "not measured")]
+)
+def test_the_word_of_a_verdict(holds, says):
+    for trained in (True, False):
+        assert word(holds, "full", 3, trained) == says
+        assert word(holds, "smoke", 3, trained) == "smoke"
+        assert word(holds, "full", 2, trained) == ("not measured" if trained else says)
+        assert word(holds, "laptop", 5, trained) == ("not measured" if trained else says)
+
+
+def test_a_verdict_on_paper_has_the_contracts_fields():
+    claim = Claim("X1", "P, Fig 1", "statement", "expected", lambda rows: Judgement(True, {"x": 1.0}, (0.0, 2.0)), True)
+    said = judge(claim, Rows(), "full", 3, {"commit": "c"}).json("study")
+    assert said == {
+        "id": "X1", "study": "study", "paper": "P, Fig 1", "statement": "statement", "expected": "expected",
+        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "verdict": "reproduced", "scale": "full", "seeds": 3,
+        "provenance": {"commit": "c"},
+    }  # fmt: skip
+    assert SCALES == ("smoke", "laptop", "full")
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"), [((1.0, 1.0, 0.9), True), ((0.9, 0.9, 0.9), False), ((0.95, 0.95, 0.96), True)]
+)
+def test_the_classifier_decides_level_two_and_the_strict_reader_stands_beside_it(values, holds):
+    judges = {"cnn": 1.0, "read": 0.5}
+    rows = Rows(
+        row(0, level, v * share, seed, "balanced", probe)
+        for seed, v in enumerate(values)
+        for level in (0, 2)
+        for probe, share in judges.items()
+    )
+    found = judge_level2(rows)
+    assert found.holds is holds
+    assert found.measured["level2"] == pytest.approx(sum(values) / 3)
+    assert found.measured["level2, strict reader"] == pytest.approx(sum(values) / 6)
+    assert found.interval == bootstrap(list(values))
+    with pytest.raises(LookupError):
+        judge_level2(Rows(rows.where(level=0)))

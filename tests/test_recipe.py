@@ -1,0 +1,155 @@
+"""The recipe: batches named by step, the share that is dropped, samples whose noise never changes, sheets on disk."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from PIL import Image
+from tiny import QUIET
+
+from recombine.config import UsageError, digest, override
+from recombine.measure.probes import Reader
+from recombine.nets.conditioning import Conditioning
+from recombine.rng import seeded
+from recombine.studies.composition import smoke
+from recombine.studies.conditioning import VARIANTS
+from recombine.studies.lab import Lab
+from recombine.studies.recipe import Recipe, Run, compute, spaced
+from recombine.studies.sheets import write_sheet
+from recombine.train.fit import TrainConfig
+
+RECIPE = smoke()
+
+
+def made(root, recipe: Recipe = RECIPE) -> Run:
+    return Run(recipe, Lab(QUIET, root, "smoke", 1), [Reader(recipe.world)])
+
+
+def tensors(batch) -> list[torch.Tensor]:
+    x, condition, draw = batch
+    return [x, *condition, *draw]
+
+
+@pytest.mark.parametrize(("steps", "count"), [(600, 9), (6000, 14), (4, 9), (1, 2), (8, 2)])
+def test_checkpoints_run_from_nothing_to_the_end_and_lie_dense_at_first(steps, count):
+    points = spaced(steps, count)
+    gaps = [b - a for a, b in zip(points, points[1:], strict=False)]
+    assert (points[0], points[-1]) == (0, steps)
+    assert all(g > 0 for g in gaps)
+    assert len(points) <= count
+    assert gaps[0] == min(gaps)
+    assert gaps[-1] >= max(gaps) - 1
+
+
+def test_a_batch_is_a_function_of_its_step_alone(tmp_path):
+    one, other = made(tmp_path), made(tmp_path)
+    later = one.batch(5)
+    for step in (5, 0, 3):
+        other.batch(step)
+    assert all(torch.equal(a, b) for a, b in zip(later, other.batch(5), strict=True) if isinstance(a, torch.Tensor))
+    assert all(torch.equal(a, b) for a, b in zip(tensors(later), tensors(other.batch(5)), strict=True))
+    assert not torch.equal(later[0], other.batch(6)[0])
+    assert not torch.equal(later[0], made(tmp_path, replace(RECIPE, seed=1)).batch(5)[0])
+
+
+def test_training_sees_the_seen_compositions_and_no_others(tmp_path):
+    run = made(tmp_path)
+    latents, condition = run.pool
+    assert len(latents) == 4 * RECIPE.pool
+    assert -1 <= latents.min() < latents.max() <= 1
+    assert {tuple(row) for row in condition.index.tolist()} == set(RECIPE.split.seen)
+    x, told, _ = run.batch(0)
+    match = (latents[None] == x[:, None]).flatten(2).all(2)
+    assert torch.equal(condition.index[match.float().argmax(1)], told.index), "pictures keep their own conditions"
+    assert match.any(1).all()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1, 0.5, 1.0])
+def test_factors_are_dropped_one_by_one_as_often_as_told(tmp_path, dropout):
+    big = replace(RECIPE, conditioning=Conditioning(dropout=dropout), train=TrainConfig(batch=4000))
+    present = made(tmp_path, big).batch(0)[1].present.double()
+    assert float(present.mean()) == pytest.approx(1 - dropout, abs=0.02)
+    if 0 < dropout < 1:
+        assert float(torch.corrcoef(present.T)[0, 1]) == pytest.approx(0, abs=0.05)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_only_the_variants_with_dropout_ever_hide_a_factor(tmp_path, name):
+    run = made(tmp_path, replace(RECIPE, conditioning=VARIANTS[name]))
+    hidden = any(not run.batch(step)[1].present.all() for step in range(5))
+    assert hidden == ("dropout" in name)
+
+
+def test_samples_of_a_composition_start_from_the_same_noise_at_every_step_and_in_any_company(tmp_path):
+    run, seen = made(tmp_path), []
+
+    def spy(x, t, condition):
+        seen.append((x.clone(), condition))
+        return torch.zeros_like(x)
+
+    compositions = [(0, 0, 0), (1, 1, 1)]
+    pictures = run.sample(compositions, 3, spy)
+    with torch.no_grad():
+        run.net.leave.bias.add_(1.0)
+    run.sample(compositions[1:], 3, spy)
+    assert pictures.shape == (2, 3, 3, 28, 28)
+    first, last = seen[0], seen[RECIPE.evaluation.solver.steps]
+    assert torch.equal(first[0][3:], last[0])
+    assert first[1].index.tolist() == [[0, 0, 0]] * 3 + [[1, 1, 1]] * 3
+    assert first[1].present.all()
+    assert not torch.equal(first[0][:3], first[0][3:])
+
+
+def test_guidance_one_is_the_plain_denoiser_and_another_scale_is_not(tmp_path):
+    plain, guided = made(tmp_path), made(tmp_path, override(RECIPE, "evaluation.guidance=3"))
+    for run in (plain, guided):
+        rng = seeded("weights")
+        with torch.no_grad():
+            for p in run.net.parameters():
+                p.add_(0.1 * torch.randn(p.shape, generator=rng))
+    assert not torch.equal(plain.sample([(0, 1, 1)], 2), guided.sample([(0, 1, 1)], 2))
+    assert torch.equal(plain.sample([(0, 1, 1)], 2), plain.sample([(0, 1, 1)], 2, plain.denoiser()))
+
+
+def test_the_network_and_its_samples_are_named_by_the_seed_not_by_history(tmp_path):
+    torch.manual_seed(5)
+    one = made(tmp_path).net.enter.weight
+    torch.manual_seed(6)
+    state = torch.get_rng_state()
+    assert torch.equal(one, made(tmp_path).net.enter.weight)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not torch.equal(one, made(tmp_path, replace(RECIPE, seed=1)).net.enter.weight)
+
+
+def test_observing_scores_every_composition_and_writes_a_sheet(tmp_path):
+    run = made(tmp_path)
+    rows = run.observe(4)
+    assert [(r["composition"], r["level"]) for r in rows] == [(c, {"111": 2}.get(c, int(c.count("1") == 2))) for c in
+            ("000", "001", "010", "011", "100", "101", "110", "111")]  # fmt: skip
+    assert {r["step"] for r in rows} == {4}
+    sheet = Image.open(run.folder.path / "samples" / "step_00000004.png")
+    assert sheet.size == (8 * 28, 8 * 28)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_sheet_has_a_row_per_composition_and_can_be_cut_by_arithmetic(tmp_path, channels):
+    images = torch.rand(2, 5, channels, 6, 4)
+    write_sheet(tmp_path / "s.png", images)
+    sheet = Image.open(tmp_path / "s.png")
+    assert sheet.size == (5 * 4, 2 * 6)
+    cell = torch.tensor(list(sheet.crop((12, 6, 16, 12)).convert("RGB").getdata())).reshape(6, 4, 3)
+    expected = (images[1, 3] * 255).round().permute(1, 2, 0).expand(6, 4, 3)
+    assert torch.equal(cell.float(), expected)
+
+
+def test_a_seen_composition_that_does_not_exist_is_refused_before_the_work(tmp_path):
+    for seen in ("seen=[[0,0]]", "seen=[[0,0,0],[0,0,2]]"):
+        with pytest.raises(UsageError, match="is no composition of factors with"):
+            compute({"x": override(RECIPE, seen)}, Lab(QUIET, tmp_path, "smoke", 1))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_everything_that_decides_a_result_is_in_the_runs_name():
+    changes = ["seed=1", "pool=17", "train.lr=0.1", "conditioning.mode=quantised", "evaluation.samples=9", "world.size=56",
+               "net.patch=14", "objective.times=logit-normal", "evaluation.solver.steps=3", "seen=[[0,0,0]]"]  # fmt: skip
+    assert len({digest(RECIPE), *(digest(override(RECIPE, c)) for c in changes)}) == len(changes) + 1
