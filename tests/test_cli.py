@@ -1,6 +1,7 @@
 """The command line: what it writes, what it caches, and one line with exit status 2 for what it cannot use."""
 
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from recombine.studies import MODULES
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture()
+@pytest.fixture
 def call(monkeypatch, capfd):
     """`call("run", ...)`: exit status, what was printed, what was complained."""
 
@@ -48,7 +49,7 @@ def out(tmp_path_factory) -> Path:
     return out
 
 
-@pytest.fixture()
+@pytest.fixture
 def trained(out) -> Path:
     """The folder of the run that trained the model (not of a probe)."""
     return out / "runs" / read_rows(out / "composition" / "rows.jsonl")[-1]["run"]
@@ -108,8 +109,6 @@ def test_an_output_folder_below_a_file_cannot_be_written(call, tmp_path):
 
 
 def test_an_output_folder_that_fills_up_is_one_line(call, tmp_path):
-    import resource
-
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
     try:
@@ -118,11 +117,24 @@ def test_an_output_folder_that_fills_up_is_one_line(call, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+HELP = """
+import sys
+from recombine.cli import main
+sys.argv = ["recombine", "--help"]
+try:
+    main()
+finally:
+    assert "torch" not in sys.modules
+"""
+
+
 def test_help_answers_quickly_and_without_torch():
-    code = "import sys; sys.argv = ['recombine', '--help']\nfrom recombine.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
-    began = time.perf_counter()
-    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert time.perf_counter() - began < 1
+    taken = []
+    for _ in range(3):
+        began = time.perf_counter()
+        said = subprocess.run([sys.executable, "-c", HELP], cwd=ROOT, capture_output=True, text=True, check=True)
+        taken.append(time.perf_counter() - began)
+    assert min(taken) < 1
     assert all(command in said.stdout for command in ("list", "run", "claims", "report", "bench"))
     assert said.stderr == ""
 
@@ -231,8 +243,13 @@ def test_a_run_folder_whose_config_is_a_strangers_is_refused(call, out, trained,
 
 @pytest.mark.parametrize(
     ("setting", "says"),
-    [("recipe.net.patch=5", "patch 5 does not divide a picture of 28x28"), ("recipe.seen=[[0,0,7]]", "[0, 0, 7] is no composition")],
-)  # fmt: skip
+    [
+        ("recipe.net.patch=5", "patch 5 does not divide a picture of 28x28"),
+        ("recipe.seen=[[0,0,7]]", "[0, 0, 7] is no composition"),
+        ('signals=["loud"]', "'loud' is not one of balanced, raw"),
+        ("signals=[]", "one or more"),
+    ],
+)
 def test_settings_that_do_not_fit_together_are_refused(call, out, setting, says):
     refused(call(*smoke(out, "--set", setting)), says)
 

@@ -9,8 +9,14 @@ from recombine.measure.intervals import bootstrap, wilson
 
 @pytest.mark.parametrize(
     ("hits", "n", "low", "high"),
-    [(0, 10, 0.0, 0.27753), (10, 10, 0.72247, 1.0), (5, 10, 0.23659, 0.76341), (1, 10, 0.01788, 0.40415), (81, 263, 0.25529, 0.36621)],
-)  # fmt: skip
+    [
+        (0, 10, 0.0, 0.27753),
+        (10, 10, 0.72247, 1.0),
+        (5, 10, 0.23659, 0.76341),
+        (1, 10, 0.01788, 0.40415),
+        (81, 263, 0.25529, 0.36621),
+    ],
+)
 def test_wilson_gives_the_published_numbers(hits, n, low, high):
     assert wilson(hits, n) == pytest.approx((low, high), abs=2e-5)
 

@@ -17,7 +17,7 @@ CONFIG = TrainConfig(steps=3)
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b.c": torch.ones(1000)}
 
 
-@pytest.fixture()
+@pytest.fixture
 def folder(tmp_path):
     folder = RunFolder(tmp_path, CONFIG)
     folder.open()

@@ -13,7 +13,7 @@ Run: `recombine run composition --scale laptop` (2 minutes on two cores), `--sca
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
@@ -33,7 +33,11 @@ class Composition:
     """`signals`: the ways of telling that are compared."""
 
     recipe: Recipe = field(default_factory=Recipe)
-    signals: tuple[str, ...] = ("balanced", "raw")
+    signals: tuple[Literal["balanced", "raw"], ...] = ("balanced", "raw")
+
+    def __post_init__(self) -> None:
+        if not self.signals:
+            raise ValueError("signals: one or more of balanced, raw")
 
     def variants(self) -> dict[str, Recipe]:
         tell = {s: Conditioning("continuous", self.recipe.conditioning.dropout, s) for s in self.signals}

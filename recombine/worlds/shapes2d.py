@@ -64,8 +64,8 @@ class Shapes2D(World):
         return FactorSpace(
             (
                 Factor("shape", self.shapes),
-                Factor("color", self.colors, 3, centre=(0.5,) * 3, unit=(0.4,) * 3),
-                Factor("size", self.sizes, 1, centre=(6.4 / 28,), unit=(1.6 / 28,)),
+                Factor("color", self.colors, 3, centre=(0.5,) * 3, unit=(0.8,) * 3),
+                Factor("size", self.sizes, 1, centre=(6.4 / 28,), unit=(3.2 / 28,)),
             )
         )
 

@@ -120,7 +120,7 @@ def _describe(
             raise UsageError(f"{where}: row {cells.index('') + 1} has no value for {name!r}")
         own = [c for c in columns if c.startswith(f"{name}.")]
         mine = [[_number(row[c], c, i, where) for i, row in enumerate(rows, 1)] for c in own]
-        centre, unit = tuple(fmean(m) for m in mine), tuple(pstdev(m) or 1.0 for m in mine)
+        centre, unit = tuple(fmean(m) for m in mine), tuple(2 * pstdev(m) or 1.0 for m in mine)
         factor = Factor(name, tuple(dict.fromkeys(cells)), len(own), centre, unit)
         place = {value: i for i, value in enumerate(factor.values)}
         factors.append(factor)
