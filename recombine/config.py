@@ -142,7 +142,8 @@ def override(config: Any, *assignments: str) -> Any:
         if not equals or not path:
             raise UsageError(f"--set {assignment}: write path=value")
         _assign(config, plain, path, _parse(text))
-    return from_json(plain, type(config), path="--set") if assignments else config
+    del plain["class"]
+    return _build(type(config), plain, TRUSTED, "--set") if assignments else config
 
 
 def _parse(text: str) -> Any:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
@@ -157,8 +156,3 @@ def load_tensors(path: Path, digest: str) -> tuple[dict[str, Tensor], int]:
 def read_config(folder: Path, trust: tuple[str, ...] = ("recombine",)) -> Any:
     """The config of a run folder, perhaps a stranger's: classes outside the trusted packages are refused."""
     return from_json(read_json(folder / "config.json"), trust=trust, path=str(folder / "config.json"))
-
-
-def finite(tensors: dict[str, Tensor]) -> str | None:
-    """The name of the first tensor that holds a NaN or an infinity."""
-    return next((k for k, v in tensors.items() if not torch.isfinite(v).all()), None)

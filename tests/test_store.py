@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from recombine.config import UsageError, digest
-from recombine.store import RunFolder, finite, read_config, read_json, read_rows, write_atomic, write_json, write_rows
+from recombine.store import RunFolder, read_config, read_json, read_rows, write_atomic, write_json, write_rows
 from recombine.train.fit import TrainConfig
 
 CONFIG = TrainConfig(steps=3)
@@ -171,9 +171,3 @@ def test_rewinding_keeps_exactly_what_a_resumed_run_will_not_write_again(folder)
     folder.append(rows)
     folder.rewind(2)
     assert folder.rows() == [*rows[:4], {"kind": "train", "step": 2}]
-
-
-def test_the_first_tensor_that_is_not_finite_is_named():
-    bad = {"a": torch.ones(2), "b": torch.tensor([1.0, float("inf")]), "c": torch.tensor(float("nan"))}
-    assert finite(bad) == "b"
-    assert finite({"a": torch.ones(2)}) is None

@@ -24,10 +24,14 @@ def studies_table(results: Path) -> str:
         study, claims = read_json(folder / "study.json"), read_json(folder / "claims.json")
         ids = [c["id"] for c in claims]
         span = ", ".join(ids) if len(ids) < 4 else f"{ids[0]} to {ids[-1]}"
-        device = study["provenance"]["device"]
-        lines.append(
-            f"| `{study['name']}` | {study['question']} | {study['paper'].split(';')[0]} | {span} | {study['scale']}, {device} |"
+        cells = (
+            f"`{study['name']}`",
+            study["question"],
+            study["paper"],
+            span,
+            f"{study['scale']}, {study['provenance']['device']}",
         )
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

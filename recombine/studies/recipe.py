@@ -31,7 +31,7 @@ from recombine.worlds.shapes2d import Shapes2D
 
 def spaced(steps: int, count: int) -> tuple[int, ...]:
     """`count` checkpoints from 0 to `steps`, dense at first: spaced evenly in the square root."""
-    return tuple(sorted({round(steps * (i / (count - 1)) ** 2) for i in range(count)}))
+    return tuple(sorted({round(steps * (i / max(1, count - 1)) ** 2) for i in range(count)}))
 
 
 @dataclass(frozen=True)

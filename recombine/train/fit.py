@@ -12,7 +12,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from recombine.config import UsageError
 from recombine.machine import Machine
-from recombine.store import finite
 from recombine.train.graph import GraphedUpdate
 
 Batch = tuple[Any, ...]
@@ -89,7 +88,7 @@ class Fit:
         self.optimizer = torch.optim.AdamW(
             self.params.values(), self.rate, config.betas, weight_decay=config.weight_decay, fused=cuda, capturable=cuda
         )
-        self.bad_step = torch.tensor(-1, device=machine.device)
+        self.bad_step, self.bad_loss = torch.tensor([-1, 0], device=machine.device).unbind()
         self.module = self._wrap(Step(self.net, loss, config.precision, machine.device))
         self.update = GraphedUpdate(self.plain_update) if machine.graphs else self.plain_update
 
@@ -118,18 +117,17 @@ class Fit:
         with torch.no_grad():
             weight = 1 - self.config.average(self.step)
             torch._foreach_lerp_(list(self.ema.values()), list(self.params.values()), weight)
-            ok = torch.isfinite(loss) & torch.isfinite(norm)
-            self.bad_step = torch.where((self.bad_step < 0) & ~ok, self.step, self.bad_step)
+            first = (self.bad_step < 0) & ~(torch.isfinite(loss) & torch.isfinite(norm))
+            self.bad_step = torch.where(first, self.step, self.bad_step)
+            self.bad_loss = torch.where(first, ~torch.isfinite(loss), self.bad_loss)
         self.step += 1
         return loss, norm
 
     def check(self) -> None:
+        """Stop if any step so far was not finite; nothing is saved or measured after one."""
         if (bad := int(self.bad_step)) >= 0:
-            gradients = {k: p.grad for k, p in self.params.items() if p.grad is not None}
-            culprit = finite(gradients) or finite(self.params)
-            raise Diverged(
-                f"loss or gradient is not finite at step {bad}; first seen in {culprit or 'the loss itself'}"
-            )
+            what = "the loss" if self.bad_loss else "the gradient of a finite loss"
+            raise Diverged(f"{what} is not finite at step {bad}; a lower lr, more warmup or float32 may help")
 
     def state(self) -> dict[str, Tensor]:
         tensors = {f"net.{k}": p for k, p in self.params.items()} | {f"ema.{k}": p for k, p in self.ema.items()}
