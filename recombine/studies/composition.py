@@ -58,9 +58,9 @@ def smoke() -> Recipe:
 def laptop() -> Recipe:
     """Small pictures near the middle: what two cores can learn in two minutes."""
     net = DiTConfig(TransformerConfig(depth=3, width=96, heads=4), patch=5)
-    train = TrainConfig(steps=1800, batch=32, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
+    train = TrainConfig(steps=2000, batch=32, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
     world = Shapes2D(size=20, wander=0.3)
-    return Recipe(world=world, net=net, train=train, evaluation=Evaluation(spaced(1800, 8), 32, Euler(12)))
+    return Recipe(world=world, net=net, train=train, evaluation=Evaluation(spaced(2000, 9), 32, Euler(12)))
 
 
 def full() -> Recipe:

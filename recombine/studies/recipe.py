@@ -177,16 +177,17 @@ class Run:
 
 
 def make_probes(world: World, lab: Lab) -> list[Probe]:
-    """The reader where the world has one, and the trained probes: linear on pixels as in the paper, and a small CNN."""
+    """A small CNN, the world's own reader where there is one, and the paper's linear probe on pixels. The first is shown
+    first."""
     steps = {"smoke": 20, "laptop": 300, "full": 2000}[lab.scale]
     machine = replace(lab.machine, compile="", graphs=False)  # too small for compilation to pay
-    trained = []
-    for kind in ("linear", "cnn"):
+    trained: list[Probe] = []
+    for kind in ("cnn", "linear"):
         config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
         if lab.fresh:
             RunFolder(lab.out, config).erase()
         trained.append(train_probe(config, lab.out, machine))
-    return [Reader(world), *trained] if world.readable else list(trained)
+    return [trained[0], Reader(world), trained[1]] if world.readable else trained
 
 
 def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:

@@ -1,11 +1,11 @@
 """The figures of the trained composition studies, from rows alone: accuracy per level, and factor by factor."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recombine.figures import CYCLE, LEVELS, Figure, canvas
 from recombine.studies.base import Rows
-from recombine.studies.levels import curve, probe_of, seeds_of
+from recombine.studies.levels import curve, seeds_of
 
 NOT_FACTORS = {
     "kind",
@@ -24,6 +24,15 @@ NOT_FACTORS = {
 }
 
 
+class Line(NamedTuple):
+    """What one curve shows."""
+
+    variant: str
+    level: int
+    column: str
+    probe: str
+
+
 def draw(rows: Rows, folder: Path) -> list[Figure]:
     return [levels(rows, folder), factors(rows, folder)]
 
@@ -36,9 +45,17 @@ def level_name(level: int) -> str:
     return "seen" if level == 0 else f"level {level}"
 
 
-def plot_level(axis: Any, rows: Rows, variant: str, level: int, column: str, color: str, label: str) -> None:
+def probes_of(rows: Rows) -> list[str]:
+    """A classifier, which must choose, and the world's reader, which may refuse."""
+    names = {r["probe"] for r in rows.where(kind="accuracy")}
+    return [name for name in ("cnn", "read") if name in names] or sorted(names)
+
+
+def plot_level(axis: Any, rows: Rows, which: Line, color: str, label: str) -> None:
     """Each seed thin, their mean bold."""
-    curves = [curve(rows, variant, seed, level, column) for seed in seeds_of(rows, variant)]
+    curves = [
+        curve(rows, which.variant, s, which.level, which.column, which.probe) for s in seeds_of(rows, which.variant)
+    ]
     for points in curves if len(curves) > 1 else []:
         axis.plot(*zip(*points, strict=True), color=color, lw=0.7, alpha=0.5)
     mean = [(points[0][0], sum(y for _, y in points) / len(points)) for points in zip(*curves, strict=True)]
@@ -58,40 +75,42 @@ def finish(axis: Any, title: str, legend: bool) -> None:
 
 
 def levels(rows: Rows, folder: Path) -> Figure:
-    variants = variants_of(rows)
+    variants, probes = variants_of(rows), probes_of(rows)
     figure = Figure(
         "levels",
         "Accuracy per level over training",
         "Share of samples that show all factors asked for, by the number of factors in which the composition differs from "
-        f"any seen one. Thin lines are seeds. Judged by the probe '{probe_of(rows)}'.",
+        "any seen one. Thin lines are seeds. 'cnn' is a classifier, which must choose; 'read' fits shapes and may refuse.",
     )
-    with canvas(
-        folder, figure, 1, len(variants), size=(3.2 * len(variants) + 2.2, 3.4), sharey=True, squeeze=False
-    ) as axes:
-        for axis, variant in zip(axes[0], variants, strict=True):
+    panels = [(variant, probe) for probe in probes for variant in variants]
+    high, wide = (1, len(probes)) if len(variants) == 1 else (len(probes), len(variants))
+    size = (3.0 * wide + 2.4, 2.9 * high + 0.3)
+    with canvas(folder, figure, high, wide, size=size, sharey=True, sharex=True, squeeze=False) as axes:
+        for axis, (variant, probe) in zip(axes.flat, panels, strict=True):
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
-                plot_level(axis, rows, variant, level, "joint", LEVELS[min(level, 4)], level_name(level))
-            finish(axis, variant, legend=axis is axes[0][-1])
-        axes[0][0].set_ylabel("joint accuracy")
+                plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
+            finish(axis, f"{variant}, by {probe}", legend=axis is axes[0][-1])
+        for line in axes:
+            line[0].set_ylabel("joint accuracy")
     return figure
 
 
 def factors(rows: Rows, folder: Path) -> Figure:
-    """Which factor fails, at the furthest level."""
-    variants, furthest = variants_of(rows), max(rows.where(kind="accuracy").column("level"))
+    """Which factor fails, at the furthest level, by the classifier (the reader refuses a picture as a whole)."""
+    variants, furthest, probe = variants_of(rows), max(rows.where(kind="accuracy").column("level")), probes_of(rows)[0]
     names = [k for k in rows.where(kind="accuracy")[0] if k not in NOT_FACTORS]
     figure = Figure(
         "factors",
         f"Factor by factor at {level_name(furthest)}",
-        "Share of samples that show each factor as asked for. The joint accuracy (dotted) is what a composition needs.",
+        f"Share of samples that show each factor as asked for, by the probe '{probe}'. The joint accuracy (dotted) is what a "
+        "composition needs.",
     )
-    with canvas(
-        folder, figure, 1, len(variants), size=(3.2 * len(variants) + 2.2, 3.4), sharey=True, squeeze=False
-    ) as axes:
+    size = (3.0 * len(variants) + 2.4, 3.2)
+    with canvas(folder, figure, 1, len(variants), size=size, sharey=True, squeeze=False) as axes:
         for axis, variant in zip(axes[0], variants, strict=True):
             for name, color in zip(names, CYCLE, strict=False):
-                plot_level(axis, rows, variant, furthest, name, color, name)
-            plot_level(axis, rows, variant, furthest, "joint", "#7A7F87", "joint")
+                plot_level(axis, rows, Line(variant, furthest, name, probe), color, name)
+            plot_level(axis, rows, Line(variant, furthest, "joint", probe), "#7A7F87", "joint")
             axis.lines[-1].set_linestyle(":")
             finish(axis, variant, legend=axis is axes[0][-1])
         axes[0][0].set_ylabel("accuracy")
