@@ -23,7 +23,7 @@ def hypercube(rows: Rows, folder: Path) -> Figure:
         "Combinations are learned in order",
         "Losses of all 16 combinations of four concepts (μ = 1, 2, 3, 4) on the concept hypercube, two-layer ReLU "
         "networks; a node names the concepts it combines. An edge adds one concept; red edges break the rule that "
-        "more concepts mean more loss. Right: the share of comparable pairs in order (the origin left out). The "
+        "more concepts mean more loss. Right: the share of comparable pairs in order (the origin left out); dashed: without biases. The "
         "rule bends where the added concept is already learned, here 4, and so adds no loss of its own.",
     )
     with canvas(folder, figure, 1, 4, size=(11.0, 3.4), width_ratios=(1, 1, 1, 1.05)) as axes:
@@ -38,6 +38,7 @@ def hypercube(rows: Rows, folder: Path) -> Figure:
         bar.outline.set_visible(False)
         for net, colour in (("one layer", BLUE), ("two layers, ReLU", PURPLE)):
             axes[3].plot(*curve(rows, "t13", "epoch", "share", net=net), color=colour, label=net)
+            axes[3].plot(*curve(rows, "t13", "epoch", "share", net=f"{net}, no bias"), color=colour, ls="--", lw=1)
         axes[3].axhline(0.92, color=GREY, ls=":", lw=1)
         axes[3].set(xlabel="epoch", title="pairs in order", ylim=(0.7, 1.01))
         axes[3].legend(fontsize=8.5, loc="lower left")

@@ -84,7 +84,7 @@ def compute(settings: SwingBy, lab: Any) -> Iterator[Row]:
         ("many descents", parts.many_descents(flows, settings.length)),
         ("points near the test point removed", trained.truncation(max(nets // 2, 1), steps)),
         ("depth and dimension", trained.depth_and_dimension(nets, steps)),
-        ("order on the hypercube", trained.hypercube(min(8, nets), 4 if steps > 100 else 1)),
+        ("order on the hypercube", trained.hypercube(min(8, nets), 6 if steps > 100 else 1)),
         ("what went wrong in print", trained.in_print(min(flows, 200), settings.length)),
         ("phase diagrams", trained.phases(settings.grid)),
     )

@@ -1,6 +1,7 @@
 """The experiments of the study `swing-by` that train networks by SGD, that show what went wrong in print, the phase diagrams,
 and the run at the user's own setting."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -72,14 +73,17 @@ def truncation(seeds: int, steps: int) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def hypercube(seeds: int, epochs: int = 4, d: int = 64) -> Iterator[Row]:
-    """The order of the 16 probes, epoch by epoch, in the networks of the published figure."""
+def hypercube(seeds: int, epochs: int = 6, d: int = 64) -> Iterator[Row]:
+    """The order of the 16 probes, epoch by epoch, in the networks of the published code (which have biases), and in the
+    bias-free ones that the theory speaks of."""
     task = Task((1.0, 2.0, 3.0, 4.0), 0.5, d)
     frame = sim.rotation(d, seeded(0, "rotation"))[: task.s]
     points, corners = task.probes()
     asked = points[:, : task.s] @ frame
     data = mlp.batches(task.concepts(5000, seeds, seeded(0, "hypercube")))
-    for name, net in (("one layer", mlp.MLP(d)), ("two layers, ReLU", mlp.MLP(d, 2, relu=True))):
+    for bias, depth in itertools.product((True, False), (1, 2)):
+        net = mlp.MLP(d, depth, relu=depth > 1, bias=bias)
+        name = ("one layer", "two layers, ReLU")[depth - 1] + ("" if bias else ", no bias")
         epoch = data if net.relu else mlp.compress(data)
         length = epoch.shape[1]
         t, out = mlp.train(
