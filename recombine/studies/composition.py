@@ -4,10 +4,10 @@ A DiT is trained on four of the eight combinations of shape, colour and size (on
 large") and told the true values of every factor. Then it is asked for all eight. Expected: it draws those it never saw, also
 the one that differs from every training picture in two factors (level 2). Paper A, Fig 4a.
 
-Two ways of telling it the same thing are compared. Balanced: all factors enter equally loudly. Raw: values as they are and
-small embedding tables, as is common; then a loud factor (colour) is at first taken for a quiet one (shape), and blue
-triangles stay as round as the blue circles they are told apart from too late. A strict reader, which refuses a shape between
-two shapes, stands beside the classifiers that papers use.
+Two ways of telling it the same thing are compared at full scale. Balanced: all factors enter equally loudly. Raw: values as
+they are and a small embedding table for shape, as is common; then colour, the loud factor, can stand for shape, the quiet one,
+since every blue training picture is a circle, and blue triangles may come out rounded. So a strict reader, which refuses a
+shape between two shapes, judges beside the classifiers that papers use.
 
 Run: `recombine run composition --scale laptop` (2 minutes on two cores), `--scale full` (3 seeds, 8 minutes on an H200).
 """

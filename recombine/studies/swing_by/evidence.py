@@ -23,8 +23,8 @@ def hypercube(rows: Rows, folder: Path) -> Figure:
         "Combinations are learned in order",
         "Losses of all 16 combinations of four concepts (μ = 1, 2, 3, 4) on the concept hypercube, two-layer ReLU "
         "networks; a node names the concepts it combines. An edge adds one concept; red edges break the rule that "
-        "more concepts mean more loss. Right: the share of comparable pairs in order (the origin left out); dashed: without biases. The "
-        "rule bends where the added concept is already learned, here 4, and so adds no loss of its own.",
+        "more concepts mean more loss. Right: the share of comparable pairs in order (the origin left out); dashed: "
+        "without biases. The rule bends where the added concept is already learned, here 4, and so adds no loss of its own.",
     )
     with canvas(folder, figure, 1, 4, size=(11.0, 3.4), width_ratios=(1, 1, 1, 1.05)) as axes:
         for axis, when in zip(axes[:3], (0, 1, 2), strict=True):

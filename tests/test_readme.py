@@ -1,0 +1,32 @@
+"""README.md is what its generator makes of results/; what it links to is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from recombine.report.readme import cover, filled
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
+
+
+def test_the_tables_are_those_of_the_shipped_results():
+    assert filled(TEXT, ROOT / "results") == TEXT
+
+
+def test_filling_replaces_only_what_stands_between_the_markers():
+    worn = re.sub(r"(<!-- claims -->\n).*?(<!-- /claims -->)", r"\1stale\n\2", TEXT, flags=re.S)
+    assert worn != TEXT
+    assert filled(worn, ROOT / "results") == TEXT
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\((?!http)([^)#]+)", TEXT))))
+def test_every_link_leads_somewhere(target):
+    assert (ROOT / target).exists()
+
+
+def test_the_cover_frames_every_composition():
+    picture = cover(ROOT / "results")
+    assert picture.width > picture.height > 100
+    assert {(0x56, 0xC1, 0xFF), (0xFF, 0x95, 0xCA), (0xED, 0x22, 0x0D)} <= {c for _, c in picture.getcolors(1 << 20)}
