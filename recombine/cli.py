@@ -76,7 +76,8 @@ def run(
     from recombine.report.site import write_site
     from recombine.studies.lab import Lab, run_study
 
-    lab = Lab(Machine.find(device), out, scale, seeds or SEEDS[scale], fresh)
+    machine = Machine.find(device, tensorboard=str(out / "tensorboard"))
+    lab = Lab(machine, out, scale, seeds or SEEDS[scale], fresh)
     _writable(out)
     for study, chosen in zip(studies, settings, strict=True):
         lab.note(f"== {study.name}: {study.question}")

@@ -73,12 +73,12 @@ def run(settings: Composition, lab: Lab) -> list[Row]:
 
 
 def judge_level2(rows: Rows) -> Judgement:
-    """By the classifier, the paper's kind of judge; the strict reader's number stands beside it."""
+    """By the classifier, the paper's kind of judge; the strict reader's numbers beside it, where the world has a reader."""
     found = over_seeds(rows, "balanced", 2, late, "cnn")
-    measured = {"level2": found.mean, "paper_level2": 1.0, "level2, strict reader": strict(rows, "balanced", 2)}
-    return Judgement(
-        found.mean >= 0.95, measured | {"seen, strict reader": strict(rows, "balanced", 0)}, found.interval
-    )
+    measured = {"level2": found.mean, "paper_level2": 1.0, "seen": over_seeds(rows, "balanced", 0, late, "cnn").mean}
+    if rows.where(kind="accuracy", probe="read"):
+        measured |= {f"level{k}, strict reader": strict(rows, "balanced", k) for k in (2, 0)}
+    return Judgement(found.mean >= 0.95, measured, found.interval)
 
 
 def judge_signal(rows: Rows) -> Judgement:
@@ -88,7 +88,7 @@ def judge_signal(rows: Rows) -> Judgement:
 
 
 def strict(rows: Rows, variant: str, level: int) -> float:
-    return over_seeds(rows, variant, level, late).mean
+    return over_seeds(rows, variant, level, late, "read").mean
 
 
 def describe(settings: Composition) -> dict[str, Any]:

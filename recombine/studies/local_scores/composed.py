@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,16 +13,14 @@ from recombine.objectives.solvers import Heun
 from recombine.rng import seeded
 from recombine.studies.base import Row
 from recombine.studies.local_scores.parts import everything, world
+from recombine.studies.local_scores.settings import LocalScores
 from recombine.theory.compose import Composed, Lamps, OneByOne
 from recombine.theory.maps import FeatureMap, Swirl, identity, orthogonal, skewed
 from recombine.theory.mixtures import Exact, Exploding, asking, points, unconditional
 from recombine.theory.projective import joined
 
-if TYPE_CHECKING:
-    from recombine.studies.local_scores.study import LocalScores
 
-
-def lamps(s: "LocalScores", seed: int) -> Iterator[Row]:
+def lamps(s: LocalScores, seed: int) -> Iterator[Row]:
     """L5: light several lamps by composing parts that light one each, over four backgrounds."""
     schedule = Exploding()
     noise = torch.randn(s.lamp_samples, s.lamps, generator=seeded(seed, "local-scores", "lamps"), dtype=torch.float64)
@@ -36,7 +33,7 @@ def lamps(s: "LocalScores", seed: int) -> Iterator[Row]:
             yield from lamp_rows(x, name, s)
 
 
-def lamp_rows(x: Float[Tensor, "b d"], name: str, s: "LocalScores") -> Iterator[Row]:
+def lamp_rows(x: Float[Tensor, "b d"], name: str, s: LocalScores) -> Iterator[Row]:
     wanted, on = list(s.lit), (x > 0.5) & (x < 1.5)
     others = [i for i in range(s.lamps) if i not in s.lit]
     yield {
@@ -60,7 +57,7 @@ def lamp_rows(x: Float[Tensor, "b d"], name: str, s: "LocalScores") -> Iterator[
         }
 
 
-def maps(s: "LocalScores", seed: int) -> Iterator[Row]:
+def maps(s: LocalScores, seed: int) -> Iterator[Row]:
     """L6: the composed denoiser against the denoiser of the composition, in pixels at all times, then through maps."""
     cpc, asked = world(s, seed), everything(s)
     for schedule, time in itertools.product((Flow(), Linear(), Exploding()), np.linspace(0.02, 1, 15).tolist()):
@@ -82,7 +79,7 @@ def maps(s: "LocalScores", seed: int) -> Iterator[Row]:
         yield from through(change, name, s, seed)
 
 
-def through(change: FeatureMap, name: str, s: "LocalScores", seed: int) -> Iterator[Row]:
+def through(change: FeatureMap, name: str, s: LocalScores, seed: int) -> Iterator[Row]:
     """Two features on a grid, each with a condition that picks its modes: factorised in z, seen in x = map(z). Laws are point
     masses, so every noised score in x is exact for any map."""
     level = torch.linspace(-2, 2, s.grid, dtype=torch.float64)

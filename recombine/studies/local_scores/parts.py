@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,23 +15,21 @@ from recombine.objectives.solvers import Heun
 from recombine.rng import seeded
 from recombine.studies.base import Row
 from recombine.studies.local_scores.net import fitted
+from recombine.studies.local_scores.settings import LocalScores
 from recombine.theory.divergence import even_points, gaps, remaining
 from recombine.theory.maps import FeatureMap, Swirl, identity, orthogonal, skewed
 from recombine.theory.mixtures import Asked, Exact, Exploding, Law, Mixture, Score, asking
 from recombine.theory.projective import Joint, Linked, Localised, Projective, Tilted, joined, mean_of, random_projective
 
-if TYPE_CHECKING:
-    from recombine.studies.local_scores.study import LocalScores
-
 SIGMA = Exploding(high=1.0, power=1.0)
 """t is sigma itself."""
 
 
-def world(s: "LocalScores", seed: int) -> Projective:
+def world(s: LocalScores, seed: int) -> Projective:
     return random_projective(s.blocks, s.pixels, s.rest, 2, s.modes, seeded(seed, "local-scores", "world"))
 
 
-def everything(s: "LocalScores") -> Asked:
+def everything(s: LocalScores) -> Asked:
     """All conditions active, values 0 1 0 1 ..."""
     return tuple(j % 2 for j in range(s.blocks))
 
@@ -44,7 +41,7 @@ def noisy(law: Mixture, sigma: float, count: int, seed: int) -> tuple[Tensor, Te
     return x + sigma * torch.randn(x.shape, generator=rng, dtype=x.dtype), torch.full((count,), sigma, dtype=x.dtype)
 
 
-def locality(s: "LocalScores", seed: int) -> Iterator[Row]:
+def locality(s: LocalScores, seed: int) -> Iterator[Row]:
     """L1, L2: who listens to whom, in a CPC and in a law that is none. Both are joint mixtures that do not know of blocks."""
     cpc, asked = world(s, seed), everything(s)
     masks = pixel_masks(cpc.sets, (cpc.background.dim,))
@@ -72,7 +69,7 @@ def locality(s: "LocalScores", seed: int) -> Iterator[Row]:
             yield {"kind": "toggle", "law": name, "sigma": sigma, "group": group, "condition": j, "effect": effect}
 
 
-def factorisation(s: "LocalScores", seed: int) -> Iterator[Row]:
+def factorisation(s: LocalScores, seed: int) -> Iterator[Row]:
     """L2: whatever is local draws independent blocks. The law that is no CPC, its best local denoiser, and a block network
     fitted to its samples; integrated scores first, samples second."""
     cpc, asked = world(s, seed), everything(s)
@@ -94,7 +91,7 @@ def factorisation(s: "LocalScores", seed: int) -> Iterator[Row]:
         yield {"kind": "ties", "source": name, "bits": total_correlation(seen), "data": truth, "marginal_distance": off}
 
 
-def interactions(laws: dict[str, Law], cpc: Projective, asked: Asked, s: "LocalScores", seed: int) -> Iterator[Row]:
+def interactions(laws: dict[str, Law], cpc: Projective, asked: Asked, s: LocalScores, seed: int) -> Iterator[Row]:
     """The score integrated around rectangles (own pixels x foreign pixels), and how far that is from the log density's."""
     mask = pixel_masks(cpc.sets, (cpc.background.dim,))[0]
     for (name, law), sigma in itertools.product(laws.items(), s.sigmas):
@@ -136,7 +133,7 @@ def marginal_distance(a: Int[Tensor, "b"], b: Int[Tensor, "b"]) -> float:
     return (shares[0] - shares[1]).abs().sum().item() / 2
 
 
-def approximation(s: "LocalScores", seed: int) -> Iterator[Row]:
+def approximation(s: LocalScores, seed: int) -> Iterator[Row]:
     """L3: KL between a law and the CPC it was tilted from, against noise; and the KL that the scores alone account for."""
     rng = seeded(seed, "local-scores", "approximation")
     cpc, asked = random_projective(s.blocks, s.pixels, 0, 2, s.modes, rng), everything(s)
@@ -150,7 +147,7 @@ def approximation(s: "LocalScores", seed: int) -> Iterator[Row]:
         yield {"kind": "kl", "sigma": sigma, **row}
 
 
-def angles(s: "LocalScores", seed: int) -> Iterator[Row]:
+def angles(s: LocalScores, seed: int) -> Iterator[Row]:
     """L4: cosines between the mean directions d_i = E[x | c_i] - E[x | nothing], under laws and maps."""
     cpc = random_projective(4, 2, 0, 1, 2, seeded(seed, "local-scores", "angles"))
     even = tuple(tuple(law.reweighted(torch.zeros(2, dtype=torch.float64)) for law in part) for part in cpc.parts)
