@@ -1,6 +1,7 @@
 """The command line: parsing and printing only. torch is imported when a command needs it, not before."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ SeedsOption = Annotated[int, typer.Option(help="Number of seeds; 0 = the scale's
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 OutOption = Annotated[Path, typer.Option(help="Where results go.")]
 SetOption = Annotated[
-    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.seed=3.")
+    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.train.steps=500.")
 ]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Train again even where a run is on disk.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
@@ -92,8 +93,9 @@ def _writable(out: Path) -> None:
     """Fail before the work, not after it."""
     from recombine.store import write_atomic
 
-    write_atomic(out / ".writable", "")
-    (out / ".writable").unlink()
+    trial = out / f".writable.{os.getpid()}"
+    write_atomic(trial, "")
+    trial.unlink(missing_ok=True)
 
 
 def _print_claims(folders: list[Path]) -> None:
@@ -118,11 +120,14 @@ def claims(directory: DirArgument = None, json_: JsonOption = False) -> None:
 
 
 @app.command()
-def report(directory: DirArgument = None, open_: Annotated[bool, typer.Option("--open")] = False) -> None:
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="A results folder.")] = Path("out"),
+    open_: Annotated[bool, typer.Option("--open")] = False,
+) -> None:
     """One site over everything in DIR."""
     from recombine.report.site import write_site
 
-    page = write_site(directory or Path("out"))
+    page = write_site(directory)
     print(page.resolve())
     if open_:
         typer.launch(str(page.resolve()))

@@ -89,10 +89,8 @@ class RunFolder:
         path = self.path / "config.json"
         if not path.exists():
             write_json(path, to_json(self.config))
-        elif read_config(self.path) != self.config:
-            raise UsageError(
-                f"{path} is not the config of run {self.digest}; it was altered, use --fresh or another --out"
-            )
+        else:
+            read_config(self.path)
 
     def erase(self) -> None:
         """Start over: everything goes, the word "done" first."""
@@ -154,5 +152,12 @@ def load_tensors(path: Path, digest: str) -> tuple[dict[str, Tensor], int]:
 
 
 def read_config(folder: Path, trust: tuple[str, ...] = ("recombine",)) -> Any:
-    """The config of a run folder, perhaps a stranger's: classes outside the trusted packages are refused."""
-    return from_json(read_json(folder / "config.json"), trust=trust, path=str(folder / "config.json"))
+    """The config of a run folder, perhaps a stranger's: classes outside the trusted packages are refused, and so is a config
+    that is not the one the folder is named by (altered, or written when configs had other fields)."""
+    path = folder / "config.json"
+    config = from_json(read_json(path), trust=trust, path=str(path))
+    if digest(config) != folder.name:
+        raise UsageError(
+            f"{path} is not the config of run {folder.name}; it was altered, or made by another version; --fresh starts over"
+        )
+    return config

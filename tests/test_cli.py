@@ -247,7 +247,6 @@ def test_a_run_folder_whose_config_is_a_strangers_is_refused(call, out, trained,
         ("recipe.net.patch=5", "patch 5 does not divide a picture of 28x28"),
         ("recipe.seen=[[0,0,7]]", "[0, 0, 7] is no composition"),
         ('signals=["loud"]', "'loud' is not one of balanced, raw"),
-        ("signals=[]", "one or more"),
     ],
 )
 def test_settings_that_do_not_fit_together_are_refused(call, out, setting, says):

@@ -1,10 +1,12 @@
 """Intervals: known numbers, symmetries, and no randomness of their own."""
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.measure.intervals import bootstrap, wilson
+from recombine.measure.intervals import student, wilson
+from recombine.rng import seeded
 
 
 @pytest.mark.parametrize(
@@ -36,16 +38,22 @@ def test_nothing_seen_says_nothing():
     assert wilson(0, 0) == (0.0, 1.0)
 
 
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=6))
-def test_the_bootstrap_lies_within_the_values_and_around_their_mean(values):
-    low, high = bootstrap(values, draws=500)
-    mean = sum(values) / len(values)
-    assert min(values) - 1e-9 <= low <= mean + 1e-9
-    assert mean - 1e-9 <= high <= max(values) + 1e-9
-    assert bootstrap(values, draws=500) == (low, high)
+def test_students_interval_of_three_seeds_is_the_textbooks():
+    low, high = student([0.1, 0.4, 0.7])
+    assert ((low + high) / 2, (high - low) / 2) == pytest.approx((0.4, 4.302653 * 0.3 / 3**0.5), abs=1e-6)
 
 
-def test_the_bootstrap_moves_and_stretches_with_its_values():
-    low, high = bootstrap([0.1, 0.4, 0.5])
-    assert bootstrap([1.2, 1.8, 2.0]) == pytest.approx((1 + 2 * low, 1 + 2 * high))
-    assert bootstrap([0.3, 0.3, 0.3]) == pytest.approx((0.3, 0.3))
+def test_one_seed_has_no_interval():
+    assert student([0.3]) is None
+
+
+def test_students_interval_moves_and_stretches_with_its_values():
+    low, high = student([0.1, 0.4, 0.5])
+    assert student([1.2, 1.8, 2.0]) == pytest.approx((1 + 2 * low, 1 + 2 * high))
+    assert student([0.3, 0.3, 0.3]) == pytest.approx((0.3, 0.3))
+
+
+def test_students_interval_covers_the_mean_as_often_as_it_says():
+    draws = torch.randn(2000, 3, generator=seeded("cover")).tolist()
+    covered = sum(low <= 0 <= high for low, high in map(student, draws)) / len(draws)
+    assert covered == pytest.approx(0.95, abs=0.02)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recombine.measure.intervals import bootstrap
+from recombine.measure.intervals import student
 from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
 from recombine.studies.composition import judge_level2
 from recombine.studies.levels import best, curve, late, over_seeds, probe_of, seeds_of
@@ -116,6 +116,6 @@ def test_the_classifier_decides_level_two_and_the_strict_reader_stands_beside_it
     assert found.holds is holds
     assert found.measured["level2"] == pytest.approx(sum(values) / 3)
     assert found.measured["level2, strict reader"] == pytest.approx(sum(values) / 6)
-    assert found.interval == bootstrap(list(values))
+    assert found.interval == student(list(values))
     with pytest.raises(LookupError):
         judge_level2(Rows(rows.where(level=0)))

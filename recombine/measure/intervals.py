@@ -1,11 +1,10 @@
-"""How sure a number is: Wilson intervals for shares, bootstrap intervals over seeds."""
+"""How sure a number is: Wilson intervals for shares, Student's intervals over seeds."""
 
 import math
 from collections.abc import Sequence
+from statistics import fmean, stdev
 
-import torch
-
-from recombine.rng import seeded
+from scipy.stats import t
 
 Z95 = 1.959964
 
@@ -19,9 +18,11 @@ def wilson(hits: int, n: int, z: float = Z95) -> tuple[float, float]:
     return max(0.0, (centre - half) / (1 + slack)), min(1.0, (centre + half) / (1 + slack))
 
 
-def bootstrap(values: Sequence[float], draws: int = 10_000) -> tuple[float, float]:
-    """The 95 % interval of the mean of a few independent values (seeds), by resampling them."""
-    x = torch.tensor(values, dtype=torch.float64)
-    pick = torch.randint(len(x), (draws, len(x)), generator=seeded("bootstrap", len(x), draws))
-    low, high = torch.quantile(x[pick].mean(1), torch.tensor([0.025, 0.975], dtype=torch.float64))
-    return float(low), float(high)
+def student(values: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95 % interval of the mean of a few independent values (seeds); None for a single one, which says nothing of
+    its spread."""
+    n = len(values)
+    if n < 2:
+        return None
+    half = t.ppf(0.975, n - 1) * stdev(values) / math.sqrt(n)
+    return fmean(values) - half, fmean(values) + half

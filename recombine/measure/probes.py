@@ -39,15 +39,19 @@ class Reader:
         return self.world.read(images)
 
 
+PROBE_VERSION = 1
+"""Rises when a change to the code changes a probe's answers."""
+
+
 @dataclass(frozen=True)
 class ProbeConfig:
-    """A probe to be trained on real pictures of every composition. `version` rises when a probe's code changes its answers."""
+    """A probe to be trained on real pictures of every composition."""
 
     world: World
     kind: Literal["linear", "cnn"] = "linear"
     train: TrainConfig = field(default_factory=lambda: TrainConfig(steps=600, batch=256, lr=2e-3, warmup=20, ema=0.98))
     seed: int = 0
-    version: int = 1
+    version: int = PROBE_VERSION
 
 
 class ProbeNet(nn.Module):

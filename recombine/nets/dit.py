@@ -23,6 +23,10 @@ class DiTConfig:
         if self.patch <= 0:
             raise ValueError(f"patch must be positive, not {self.patch}")
 
+    def check(self, shape: tuple[int, int, int]) -> None:
+        if shape[1] % self.patch or shape[2] % self.patch:
+            raise UsageError(f"patch {self.patch} does not divide a picture of {shape[1]}x{shape[2]}")
+
 
 class DiT(nn.Module):
     """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly zero."""
@@ -30,8 +34,7 @@ class DiT(nn.Module):
     def __init__(self, config: DiTConfig, conditioning: Conditioning, shape: tuple[int, int, int], space: FactorSpace):
         super().__init__()
         channels, height, width = shape
-        if height % config.patch or width % config.patch:
-            raise UsageError(f"patch {config.patch} does not divide a picture of {height}x{width}")
+        config.check(shape)
         self.patch, self.grid = config.patch, (height // config.patch, width // config.patch)
         dim, d = channels * config.patch**2, config.transformer.width
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))

@@ -9,6 +9,9 @@ from recombine.store import read_json
 MARKS = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not measured": "dim", "smoke": "dim"}
 
 
+KEYS = {"id", "verdict", "study", "scale", "seeds", "expected", "statement", "measured"}
+
+
 def shipped() -> Path:
     """The reference results that come with the project."""
     package = Path(__file__).parents[1]
@@ -19,7 +22,7 @@ def read_all(paths: list[Path]) -> list[dict[str, Any]]:
     found = []
     for path in paths:
         claims = read_json(path)
-        if not isinstance(claims, list):
+        if not isinstance(claims, list) or not all(isinstance(c, dict) and c.keys() >= KEYS for c in claims):
             raise UsageError(f"{path} does not hold a list of claims")
         found += claims
     return found

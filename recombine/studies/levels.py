@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from recombine.measure.intervals import bootstrap
+from recombine.measure.intervals import student
 from recombine.studies.base import Rows
 
 Curve = list[tuple[int, float]]
@@ -12,7 +12,7 @@ Curve = list[tuple[int, float]]
 
 class Found(NamedTuple):
     mean: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     values: list[float]
 
 
@@ -51,4 +51,4 @@ def over_seeds(
     values = [summary(c) for s in seeds_of(rows, variant) if (c := curve(rows, variant, s, level, probe=probe))]
     if not values:
         raise LookupError(f"no rows of {variant} at level {level}")
-    return Found(sum(values) / len(values), bootstrap(values), values)
+    return Found(sum(values) / len(values), student(values), values)

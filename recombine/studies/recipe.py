@@ -10,7 +10,7 @@ from torch import Tensor
 
 from recombine.config import UsageError
 from recombine.machine import Machine
-from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, score, train_probe
+from recombine.measure.probes import PROBE_VERSION, Probe, ProbeConfig, Reader, real_accuracy, score, train_probe
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiT, DiTConfig
 from recombine.objectives.diffusion import Diffusion, Draw
@@ -36,12 +36,15 @@ def spaced(steps: int, count: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """When and how samples are drawn and scored. `guidance` 1 = none."""
+    """When and how samples are drawn and scored. `guidance` 1 = none. `probe_steps` is how long the trained probes train, and
+    `probe_version` which they are: scores are kept with the run, so they belong to its name."""
 
     checkpoints: tuple[int, ...] = (0,)
     samples: int = 256
     solver: Solver = field(default_factory=Heun)
     guidance: float = 1.0
+    probe_steps: int = 300
+    probe_version: int = PROBE_VERSION
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -70,6 +73,7 @@ class Recipe:
 
     def check(self) -> None:
         """That world and split fit; asked before the work, not when a config is read (a folder of pictures may be gone)."""
+        self.net.check(self.tokenizer.latent_shape(self.world.image_shape))
         if unknown := [c for c in self.seen if c not in self.world.space.compositions]:
             raise UsageError(
                 f"seen: {list(unknown[0])} is no composition of factors with {self.world.space.sizes} values"
@@ -176,11 +180,11 @@ class Run:
         return train(self.net, r.objective.loss, self.batch, r.train, self.folder, self.machine, self.observe, at)
 
 
-def make_probes(world: World, lab: Lab) -> list[Probe]:
+def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
     """A small CNN, the world's own reader where there is one, and the paper's linear probe on pixels. The first is shown
     first."""
-    steps = {"smoke": 20, "laptop": 300, "full": 2000}[lab.scale]
     machine = replace(lab.machine, compile="", graphs=False)  # too small for compilation to pay
+    world, steps = recipe.world, recipe.evaluation.probe_steps
     trained: list[Probe] = []
     for kind in ("cnn", "linear"):
         config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
@@ -194,7 +198,7 @@ def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
     """Train every variant for every seed, and give all accuracy rows, with each probe's accuracy on real pictures first."""
     first = next(iter(recipes.values()))
     first.check()
-    probes = make_probes(first.world, lab)
+    probes = make_probes(first, lab)
     real = 64 if lab.scale == "smoke" else 1024
     rows: list[Row] = [r for p in probes for r in real_accuracy(p, first.world, first.split, real, lab.machine.device)]
     for variant, recipe in recipes.items():
@@ -204,10 +208,13 @@ def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
 
 
 def one(recipe: Recipe, variant: str, seed: int, probes: list[Probe], lab: Lab) -> list[Row]:
-    run = Run(replace(recipe, seed=seed), lab, probes)
+    run = Run(replace(recipe, seed=recipe.seed + seed), lab, probes)
     if lab.fresh:
         run.folder.erase()
     lab.note(f"{variant}, seed {seed}: run {run.folder.digest}{' (on disk)' if run.folder.done else ''}")
     run.train()
     lab.record(run.folder, variant, seed)
-    return [r | {"run": run.folder.digest} for r in run.folder.rows()]
+    rows = [r | {"run": run.folder.digest} for r in run.folder.rows()]
+    if not any(r["kind"] == "accuracy" for r in rows):
+        raise UsageError(f"{run.folder.path / 'metrics.jsonl'} holds no measurements; use --fresh to start over")
+    return rows

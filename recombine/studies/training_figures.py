@@ -6,22 +6,7 @@ from typing import Any, NamedTuple
 from recombine.figures import CYCLE, LEVELS, Figure, canvas
 from recombine.studies.base import Rows
 from recombine.studies.levels import curve, seeds_of
-
-NOT_FACTORS = {
-    "kind",
-    "step",
-    "composition",
-    "level",
-    "probe",
-    "n",
-    "joint",
-    "low",
-    "high",
-    "variant",
-    "seed",
-    "run",
-    "scale",
-}
+from recombine.worlds.factors import RESERVED
 
 
 class Line(NamedTuple):
@@ -98,7 +83,7 @@ def levels(rows: Rows, folder: Path) -> Figure:
 def factors(rows: Rows, folder: Path) -> Figure:
     """Which factor fails, at the furthest level, by the classifier (the reader refuses a picture as a whole)."""
     variants, furthest, probe = variants_of(rows), max(rows.where(kind="accuracy").column("level")), probes_of(rows)[0]
-    names = [k for k in rows.where(kind="accuracy")[0] if k not in NOT_FACTORS]
+    names = [k for k in rows.where(kind="accuracy")[0] if k not in RESERVED]
     figure = Figure(
         "factors",
         f"Factor by factor at {level_name(furthest)}",

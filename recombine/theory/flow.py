@@ -29,13 +29,13 @@ def growth(w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"]) -> Float[Tensor,
 def suppression(w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"]) -> Float[Tensor, "b d d"]:
     """S_ij = 1/2 w_ij [w_ii (3 a_i + a_j) + w_jj (3 a_j + a_i)], the second term only off the diagonal."""
     by_row = w.diagonal(dim1=1, dim2=2)[:, :, None] * (3 * a[:, :, None] + a[:, None, :])
-    by_column = by_row.mT * (1 - torch.eye(w.shape[-1], dtype=w.dtype))
+    by_column = by_row.mT * (1 - torch.eye(w.shape[-1], dtype=w.dtype, device=w.device))
     return 0.5 * w * (by_row + by_column)
 
 
 def noise(w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"]) -> Float[Tensor, "b d d"]:
     """N_ij = 1/2 sum over k other than i, j of w_ki w_kj (a_i + a_j + 2 a_k): what passes through third coordinates."""
-    i = torch.arange(w.shape[-1])
+    i = torch.arange(w.shape[-1], device=w.device)
     third = ((i[:, None, None] != i) & (i[None, :, None] != i)).to(w.dtype)
     rates = third * (a[:, :, None, None] + a[:, None, :, None] + 2 * a[:, None, None, :])
     return 0.5 * torch.einsum("bki,bkj,bijk->bij", w, w, rates.expand(len(w), -1, -1, -1))

@@ -120,7 +120,7 @@ class Mixture:
         key = torch.cat([self.mean, self.covariance.flatten(1)], 1).mul(1e9).round()
         _, which = key.unique(dim=0, return_inverse=True)
         kept = torch.stack([(which == i).nonzero()[0, 0] for i in range(int(which.max()) + 1)])
-        weight = torch.zeros(len(kept), dtype=self.mean.dtype).index_add(0, which, self.log_weight.exp())
+        weight = self.mean.new_zeros(len(kept)).index_add(0, which, self.log_weight.exp())
         axes = None if self.axes is None else self.axes[kept]
         return Mixture(weight.log(), self.mean[kept], self.along[kept], axes)
 

@@ -115,6 +115,9 @@ def _observe(fit: Fit, folder: RunFolder, observe: Callable) -> float:
 
 def _log(fit: Fit, folder: RunFolder, values: tuple[Tensor, Tensor], bar: Any) -> None:
     fit.check()
+    if fit.machine.processes > 1:
+        dist.all_reduce(values[0], dist.ReduceOp.SUM)
+        values = (values[0] / fit.machine.processes, values[1])
     loss, norm = (float(v) for v in values)
     if fit.machine.rank == 0:
         row = {"kind": "train", "step": fit.step, "loss": loss, "norm": norm, "lr": fit.config.rate(fit.step - 1)}

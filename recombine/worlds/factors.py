@@ -10,6 +10,23 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Composition = tuple[int, ...]
+ROW_KEYS = (
+    "kind",
+    "step",
+    "composition",
+    "level",
+    "probe",
+    "n",
+    "joint",
+    "low",
+    "high",
+    "variant",
+    "seed",
+    "run",
+    "scale",
+)
+RESERVED = frozenset(ROW_KEYS)
+"""Names that rows use for other things; no factor may be called so."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,8 @@ class FactorSpace:
     factors: tuple[Factor, ...]
 
     def __post_init__(self) -> None:
+        if taken := [f.name for f in self.factors if f.name in RESERVED]:
+            raise ValueError(f"a factor cannot be called {taken[0]!r}; reserved are {', '.join(sorted(RESERVED))}")
         if any(len(f.values) < 1 for f in self.factors):
             raise ValueError("every factor needs at least one value")
 

@@ -40,7 +40,7 @@ class Folder(World):
         """The folder at `path`, read through and checked from the first row to the last."""
         _load.cache_clear()
         _resident.cache_clear()
-        folder = cls(str(path), table, tuple(factors), size)
+        folder = cls(str(Path(path).resolve()), table, tuple(factors), size)
         return replace(folder, content=folder.shelf.content)
 
     @property

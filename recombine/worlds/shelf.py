@@ -20,7 +20,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from recombine.config import UsageError
-from recombine.worlds.factors import Factor, FactorSpace
+from recombine.worlds.factors import RESERVED, Factor, FactorSpace
 
 UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
 Row = dict[str, str]
@@ -106,6 +106,8 @@ def _factor_columns(columns: list[str], asked: tuple[str, ...], where: str) -> t
             raise UsageError(f"{where}: column {column!r} describes no factor; they are {', '.join(found) or 'none'}")
     if not found:
         raise UsageError(f"{where}: has no factor column beside 'file'")
+    if taken := RESERVED.intersection(asked or found):
+        raise UsageError(f"{where}: a factor cannot be called {min(taken)!r}; rename that column")
     return asked or found
 
 

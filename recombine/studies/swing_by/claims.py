@@ -4,6 +4,7 @@ the measured one under the name `..._expected`, `..._law` or `..._paper`."""
 import math
 from collections.abc import Callable
 
+from recombine.measure.intervals import wilson
 from recombine.studies.base import Claim, Judgement, Rows
 
 
@@ -179,7 +180,7 @@ def t11(rows: Rows) -> Judgement:
     return Judgement(print_["apart_max"] < 0.02 and print_["same"] > 0.95, measured)
 
 
-@claim("T12", "Fig 2c, 13", "shares of seeds in that order, >= 32 seeds")
+@claim("T12", "Fig 2c, 13", "shares of seeds in that order, the ends apart by their 95 % intervals, >= 32 seeds")
 def t12(rows: Rows) -> Judgement:
     """Swing-by in networks trained by SGD grows with depth and shrinks with dimension."""
     depths = [rows.one(kind="t12", depth=k, d=3)["share"] for k in (1, 2, 3, 4)]
@@ -189,10 +190,12 @@ def t12(rows: Rows) -> Judgement:
     measured |= {f"depth_4_d_{k}": v for k, v in zip((2, 3, 8, 64), dims, strict=True)} | {"seeds": seeds}
     measured |= {f"depth_{k}_d_3_expected": v for k, v in zip((1, 2, 3, 4), (0.0, 0.125, 0.3125, 0.4375), strict=True)}
     measured["depth_4_d_64_expected"] = 0.0
-    rising = depths == sorted(depths) and depths[0] < depths[-1]
-    falling = dims == sorted(dims, reverse=True) and dims[-1] < dims[0]
+    apart = lambda few, many: wilson(round(few * seeds), seeds)[1] < wilson(round(many * seeds), seeds)[0]  # noqa: E731
+    rising = depths == sorted(depths) and apart(depths[0], depths[-1])
+    falling = dims == sorted(dims, reverse=True) and apart(dims[-1], dims[0])
     return Judgement(
-        (rising and falling) or ("partly" if depths[0] < depths[-1] and dims[-1] < dims[0] else False), measured
+        (rising and falling and seeds >= 32) or ("partly" if depths[0] < depths[-1] and dims[-1] < dims[0] else False),
+        measured,
     )
 
 
