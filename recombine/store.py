@@ -97,6 +97,12 @@ class RunFolder:
         for name in ("done.json", "state.safetensors", "model.safetensors", "metrics.jsonl", "config.json"):
             (self.path / name).unlink(missing_ok=True)
 
+    def sweep(self) -> None:
+        """Remove half-written weights that a kill in mid-save left behind."""
+        for name in ("state", "model"):
+            for stale in self.path.glob(f".{name}.safetensors.*.tmp"):
+                stale.unlink(missing_ok=True)
+
     def append(self, rows: Iterable[Row]) -> None:
         try:
             with open(self.path / "metrics.jsonl", "a") as file:

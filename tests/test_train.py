@@ -220,3 +220,13 @@ def test_a_shared_batch_keeps_its_form_and_loses_nothing():
 def test_a_batch_that_cannot_be_shared_is_refused():
     with pytest.raises(UsageError, match="batch 8 cannot be shared by 3 processes"):
         Fit(net(), loss, CONFIG, replace(QUIET, processes=3))
+
+
+def test_what_a_kill_in_mid_save_left_behind_is_swept_away(tmp_path):
+    folder = RunFolder(tmp_path, CONFIG)
+    folder.open()
+    stale = folder.path / ".state.safetensors.12345.tmp"
+    stale.write_bytes(b"half")
+    fit(tmp_path)
+    assert folder.done
+    assert not stale.exists()

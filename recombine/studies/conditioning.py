@@ -5,7 +5,7 @@ every picture. Quantised: only their class. With dropout: 10 % of the time, per 
 learned null. All models are asked with every factor given. Paper A, Fig 4: the continuous condition composes, the quantised
 one does so unreliably, and dropout ruins both.
 
-Run: `recombine run conditioning --scale laptop` (10 minutes on two cores), `--scale full` (3 seeds, 12 minutes on an H200).
+Run: `recombine run conditioning --scale laptop` (8 min on two cores), `--scale full` (16 min, H200, 3 seeds); estimates.
 """
 
 from dataclasses import dataclass, field, replace
@@ -82,7 +82,11 @@ STUDY = Study(
     question="How complete must the condition be for a model to compose?",
     paper="A, Fig 4",
     about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
-    cost={"smoke": "30 s, one core", "laptop": "10 min, two cores", "full": "12 min, one H200, 3 seeds"},
+    cost={
+        "smoke": "30 s, one core",
+        "laptop": "8 min (estimate), two cores",
+        "full": "16 min (estimate), one H200, 3 seeds",
+    },
     settings=settings,
     compute=run,
     claims=(

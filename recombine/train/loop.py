@@ -53,6 +53,7 @@ def _resume(fit: Fit, folder: RunFolder) -> None:
     if saved := folder.load_state():
         fit.load(*saved)
     if fit.machine.rank == 0:
+        folder.sweep()
         folder.rewind(fit.step)
 
 

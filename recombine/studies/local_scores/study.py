@@ -36,7 +36,7 @@ STUDY = Study(
     about="Exact scores of Gaussian mixtures: conditional projective compositions and local conditional scores are the same "
     "thing, approximately composed laws approach it with noise, and composing scores needs the right background and the "
     "right coordinates.",
-    cost={"smoke": "10 s, 1 core", "laptop": "40 s a seed, 1 core", "full": "5 min, 1 core"},
+    cost={"smoke": "10 s, 1 core", "laptop": "40 s a seed, 1 core", "full": "5 min (estimate), 1 core"},
     settings=settings,
     compute=compute,
     claims=CLAIMS,

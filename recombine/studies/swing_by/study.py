@@ -105,7 +105,7 @@ STUDY = Study(
     cost={
         "smoke": "about 10 s on one core",
         "laptop": "about a minute on one core",
-        "full": "about 5 minutes on one core",
+        "full": "5 minutes (estimate) on one core",
     },
     settings=settings,
     compute=compute,
