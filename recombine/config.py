@@ -37,9 +37,29 @@ def to_json(value: Any) -> JSON:
 
 
 def digest(value: Any) -> str:
-    """16 hex digits that depend on the content alone: not on dict order, machine or Python's hash seed."""
-    text = json.dumps(to_json(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    """16 hex digits that depend on the content alone: not on dict order, machine or Python's hash seed. Fields at their
+    default do not enter, so a new option leaves the names of older runs as they are. (If a default changes, an old folder's
+    full config no longer fits its name, and it is refused, not mistaken.)"""
+    text = json.dumps(_essence(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _essence(value: Any) -> JSON:
+    """The plain form of a config without the fields that stand at their default."""
+    if isinstance(value, (tuple, list)):
+        return [_essence(v) for v in value]
+    if not dataclasses.is_dataclass(value):
+        return to_json(value)
+    hints = typing.get_type_hints(type(value))
+    given = {f.name: convert(getattr(value, f.name), hints[f.name], f.name) for f in dataclasses.fields(value)}
+    told = {f.name: _essence(given[f.name]) for f in dataclasses.fields(value) if given[f.name] != _default(f)}
+    return {"class": class_path(type(value)), **told}
+
+
+def _default(field: dataclasses.Field) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
 
 
 def from_json(data: Any, expected: Any = Any, trust: tuple[str, ...] = TRUSTED, path: str = "config") -> Any:
@@ -134,8 +154,9 @@ def _convert_tuple(value: Any, items: tuple[Any, ...], path: str, trust: tuple[s
 
 
 def override(config: Any, *assignments: str) -> Any:
-    """`config` with some fields replaced: `train.steps=500`, `mu=[1,2]`, `net.qk_norm=false`. The result is checked once, as
-    a whole, so that the order of assignments does not matter."""
+    """`config` with some fields replaced: `train.steps=500`, `mu=[1,2]`, `net.qk_norm=false`. A path may leave out its
+    beginning where only one field fits: `world=...` for `recipe.world=...`. The result is checked once, as a whole, so that
+    the order of assignments does not matter."""
     plain = to_json(config)
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
@@ -154,12 +175,33 @@ def _parse(text: str) -> Any:
 
 
 def _assign(config: Any, plain: Any, path: str, value: Any) -> None:
+    path = _whole_path(config, path)
     *above, last = path.split(".")
     for key in above:
         _check_field(config, key, path)
         config, plain = getattr(config, key), plain[key]
     hint = _check_field(config, last, path)
     plain[last] = to_json(from_json(value, hint, path=f"--set {path}"))
+
+
+def _whole_path(config: Any, path: str) -> str:
+    """`path`, or the one path below `config` that ends in it."""
+    first = path.partition(".")[0]
+    if any(f.name == first for f in dataclasses.fields(config)):
+        return path
+    found = [
+        f"{where}.{path}" for where, inner in _inner(config) if any(f.name == first for f in dataclasses.fields(inner))
+    ]
+    if len(found) > 1:
+        raise UsageError(f"--set {path}: which one? {', '.join(found)}")
+    return found[0] if found else path
+
+
+def _inner(config: Any, above: str = "") -> list[tuple[str, Any]]:
+    """All configs inside `config`, with their paths."""
+    held = [(above + f.name, getattr(config, f.name)) for f in dataclasses.fields(config)]
+    held = [(where, value) for where, value in held if dataclasses.is_dataclass(value)]
+    return held + [found for where, value in held for found in _inner(value, f"{where}.")]
 
 
 def _check_field(config: Any, key: str, path: str) -> Any:

@@ -1,5 +1,6 @@
 """Configs survive JSON, have a name that depends on content alone, and refuse what they cannot use."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -107,6 +108,23 @@ def test_one_and_one_point_zero_are_the_same_setting(whole, real):
     assert (again, digest(again)) == (real, digest(real))
 
 
+def test_a_new_option_leaves_the_names_of_older_runs_alone():
+    make = lambda *fields: dataclasses.make_dataclass("Twin", fields, frozen=True)  # noqa: E731
+    old, new = make(("n", int, 1)), make(("n", int, 1), ("x", float, 1.5))
+    assert digest(old(3)) == digest(new(3))
+    assert digest(new(3, 1.5)) != digest(new(3, 2.0))
+
+
+def test_a_path_may_leave_out_its_beginning_where_only_one_field_fits():
+    recipe = Recipe()
+    assert override(recipe, "mode=quantised") == override(recipe, "conditioning.mode=quantised")
+    assert override(recipe, "transformer.width=40", "heads=5").net.transformer.width == 40
+    with pytest.raises(
+        UsageError, match=r"steps: which one\? train.steps, evaluation.solver.steps, evaluation.decoding.steps"
+    ):
+        override(recipe, "steps=3")
+
+
 BAD = {
     "class": "recombine.train.fit.TrainConfig",
     "steps": 5,
@@ -144,7 +162,7 @@ def test_what_cannot_be_used_is_refused_in_one_line(change, says):
 def test_a_class_of_the_wrong_kind_is_refused():
     plain = to_json(Recipe())
     plain["net"] = to_json(Conditioning())
-    with pytest.raises(UsageError, match=r"config\.net: .*Conditioning is not a DiTConfig"):
+    with pytest.raises(UsageError, match=r"config\.net: .*Conditioning is not a NetConfig"):
         from_json(plain)
 
 

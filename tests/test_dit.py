@@ -37,7 +37,7 @@ def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(
 
 @pytest.mark.parametrize(("patch", "shape"), [(5, (3, 28, 28)), (8, (3, 28, 32)), (3, (3, 30, 28))])
 def test_a_patch_that_does_not_divide_the_picture_is_refused(patch, shape):
-    with pytest.raises(UsageError, match=f"patch {patch} does not divide a picture of {shape[1]}x{shape[2]}"):
+    with pytest.raises(UsageError, match=f"patch {patch} does not divide a grid of {shape[1]}x{shape[2]}"):
         made(patch, shape)
 
 

@@ -14,15 +14,17 @@ from recombine.rng import seeded
 from recombine.studies.composition import smoke
 from recombine.studies.conditioning import VARIANTS
 from recombine.studies.lab import Lab
-from recombine.studies.recipe import Recipe, Run, compute, spaced
+from recombine.studies.recipe import Recipe, spaced
+from recombine.studies.runs import Run, compute
 from recombine.studies.sheets import write_sheet
+from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 
 RECIPE = smoke()
 
 
 def made(root, recipe: Recipe = RECIPE) -> Run:
-    return Run(recipe, Lab(QUIET, root, "smoke", 1), [Reader(recipe.world)])
+    return Run(recipe, Lab(QUIET, root, "smoke", 1), [Reader(recipe.world)], Pixels())
 
 
 def tensors(batch) -> list[torch.Tensor]:
@@ -93,11 +95,12 @@ def test_samples_of_a_composition_start_from_the_same_noise_at_every_step_and_in
         run.net.leave.bias.add_(1.0)
     run.sample(compositions[1:], 3, spy)
     assert pictures.shape == (2, 3, 3, 28, 28)
-    first, last = seen[0], seen[RECIPE.evaluation.solver.steps]
-    assert torch.equal(first[0][3:], last[0])
-    assert first[1].index.tolist() == [[0, 0, 0]] * 3 + [[1, 1, 1]] * 3
-    assert first[1].present.all()
-    assert not torch.equal(first[0][:3], first[0][3:])
+    steps = RECIPE.evaluation.solver.steps
+    one, other, again = seen[0], seen[steps], seen[2 * steps]
+    assert torch.equal(other[0], again[0])
+    assert not torch.equal(one[0], other[0])
+    assert [c.index.tolist() for _, c in (one, other)] == [[[0, 0, 0]] * 3, [[1, 1, 1]] * 3]
+    assert other[1].present.all()
 
 
 def test_guidance_one_is_the_plain_denoiser_and_another_scale_is_not(tmp_path):

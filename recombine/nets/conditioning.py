@@ -13,7 +13,9 @@ from recombine.worlds.factors import Condition, Factor, FactorSpace
 @dataclass(frozen=True)
 class Conditioning:
     """`continuous`: factors that have true values enter as those (an MLP), the others by their index. `quantised`: every
-    factor enters by its index alone. `dropout`: how often, per factor and picture, training replaces it by a learned null.
+    factor enters by its index alone. `dropout`: how often training drops a factor. `dropped`: to a learned `null`, per picture;
+    or to `zero`, for a whole batch at once, as found in public code of paper A: for a class, zero is not "unknown" but the
+    first class, so this tells the model what is false.
     `signal`: `balanced` tells all factors equally loudly (values in units of the distance between classes, tables that start
     as large as those); `raw` takes values as they are and small tables, as DiT code commonly does. It matters: a factor that
     is told more quietly than another is at first explained by the other, and that entanglement stays."""
@@ -21,10 +23,19 @@ class Conditioning:
     mode: Literal["continuous", "quantised"] = "continuous"
     dropout: float = 0.0
     signal: Literal["balanced", "raw"] = "balanced"
+    dropped: Literal["null", "zero"] = "null"
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout <= 1:
             raise ValueError(f"dropout {self.dropout} is not between 0 and 1")
+
+    def drop(self, condition: Condition, space: FactorSpace, rng: torch.Generator) -> Condition:
+        """The condition as training tells it, some factors dropped."""
+        if not self.dropout:
+            return condition
+        shape = condition.present.shape if self.dropped == "null" else (1, condition.present.shape[1])
+        keep = torch.rand(shape, generator=rng, device=rng.device) >= self.dropout
+        return condition.keep(keep) if self.dropped == "null" else condition.zeroed(keep, space.dims)
 
 
 TABLE_SCALE = {"balanced": 0.5, "raw": 0.02}

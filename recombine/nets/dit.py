@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from recombine.config import UsageError
+from recombine.nets.base import NetConfig, Shape
 from recombine.nets.conditioning import ConditionEmbedding, Conditioning
+from recombine.nets.patches import to_grid, to_tokens
 from recombine.nets.transformer import Transformer, TransformerConfig, waves
 from recombine.worlds.factors import Condition, FactorSpace
 
@@ -15,7 +16,7 @@ TIME_WAVES = 256
 
 
 @dataclass(frozen=True)
-class DiTConfig:
+class DiTConfig(NetConfig):
     transformer: TransformerConfig = field(default_factory=TransformerConfig)
     patch: int = 4
 
@@ -23,20 +24,26 @@ class DiTConfig:
         if self.patch <= 0:
             raise ValueError(f"patch must be positive, not {self.patch}")
 
-    def check(self, shape: tuple[int, int, int]) -> None:
+    def check(self, shape: Shape) -> None:
         if shape[1] % self.patch or shape[2] % self.patch:
-            raise UsageError(f"patch {self.patch} does not divide a picture of {shape[1]}x{shape[2]}")
+            raise UsageError(f"patch {self.patch} does not divide a grid of {shape[1]}x{shape[2]}")
+
+    def grid(self, shape: Shape) -> tuple[int, int]:
+        """Rows and columns of tokens."""
+        self.check(shape)
+        return shape[1] // self.patch, shape[2] // self.patch
+
+    def build(self, conditioning: Conditioning, shape: Shape, space: FactorSpace) -> "DiT":
+        return DiT(self, conditioning, shape, space)
 
 
 class DiT(nn.Module):
     """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly zero."""
 
-    def __init__(self, config: DiTConfig, conditioning: Conditioning, shape: tuple[int, int, int], space: FactorSpace):
+    def __init__(self, config: DiTConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace):
         super().__init__()
-        channels, height, width = shape
-        config.check(shape)
-        self.patch, self.grid = config.patch, (height // config.patch, width // config.patch)
-        dim, d = channels * config.patch**2, config.transformer.width
+        self.patch, self.grid = config.patch, config.grid(shape)
+        dim, d = shape[0] * config.patch**2, config.transformer.width
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
         self.condition = ConditionEmbedding(space, conditioning, d)
         self.enter = nn.Linear(dim, d)
@@ -48,8 +55,6 @@ class DiT(nn.Module):
     def forward(
         self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Condition
     ) -> Float[Tensor, "b c h w"]:
-        p, (rows, cols) = self.patch, self.grid
         c = self.time(waves(1000 * t, TIME_WAVES)) + self.condition(condition)
-        tokens = rearrange(x, "b c (h p) (w q) -> b (h w) (c p q)", p=p, q=p)
-        tokens = self.leave(self.trunk(self.enter(tokens), c))
-        return rearrange(tokens, "b (h w) (c p q) -> b c (h p) (w q)", h=rows, w=cols, p=p, q=p)
+        tokens = self.trunk(self.enter(to_tokens(x, self.patch)), c)
+        return to_grid(self.leave(tokens), self.patch, self.grid[0])

@@ -81,13 +81,20 @@ class Transformer(nn.Module):
         nn.init.zeros_(self.modulation.weight)
 
     def forward(self, x: Float[Tensor, "b l d"], condition: Float[Tensor, "b d"]) -> Float[Tensor, "b l d"]:
+        return self.trace(x, condition)[0]
+
+    def trace(
+        self, x: Float[Tensor, "b l d"], condition: Float[Tensor, "b d"]
+    ) -> tuple[Float[Tensor, "b l d"], list[Float[Tensor, "b l d"]]]:
+        """The answer, and the tokens as each block left them."""
         width, depth = self.config.width, self.config.depth
         modulation = self.modulation(F.silu(condition))
         *each, last = modulation.split([6 * width] * depth + [2 * width], dim=-1)
-        x = x + self.position.to(x.dtype)
+        x, states = x + self.position.to(x.dtype), []
         for block, m in zip(self.blocks, each, strict=True):
             x = block(x, m)
-        return modulated(x, *last[:, None].chunk(2, dim=-1))
+            states.append(x)
+        return modulated(x, *last[:, None].chunk(2, dim=-1)), states
 
 
 def _xavier(module: nn.Module) -> None:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 MODULES = {
     "composition": "composition",
     "conditioning": "conditioning",
+    "objectives": "objectives",
+    "tokenizers": "tokenizers",
+    "jepa": "jepa",
+    "circuits": "circuits",
     "swing-by": "swing_by.study",
     "local-scores": "local_scores.study",
 }

@@ -22,7 +22,8 @@ from recombine.studies import training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
 from recombine.studies.lab import Lab
 from recombine.studies.levels import late, over_seeds
-from recombine.studies.recipe import Evaluation, Recipe, compute, spaced
+from recombine.studies.recipe import Evaluation, Recipe, spaced
+from recombine.studies.runs import compute
 from recombine.train.fit import TrainConfig
 from recombine.worlds.shapes2d import Shapes2D
 

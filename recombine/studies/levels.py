@@ -52,3 +52,26 @@ def over_seeds(
     if not values:
         raise LookupError(f"no rows of {variant} at level {level}")
     return Found(sum(values) / len(values), student(values), values)
+
+
+def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], Found], dict[str, float]]:
+    """Late means of the variants in `papers` at each level, by the classifier, the papers' kind of judge; and what a claim says
+    it measured: those, the best checkpoint and the paper's number, and the strict reader's where the world has one."""
+    found = {(name, level): over_seeds(rows, name, level, late, "cnn") for name in papers for level in (0, 1, 2)}
+    strict = bool(rows.where(kind="accuracy", probe="read"))
+    measured: dict[str, float] = {}
+    for name, paper in papers.items():
+        measured |= {name: found[name, 2].mean, f"paper_{name}": paper}
+        measured |= {f"{name}, {word}": found[name, k].mean for k, word in ((1, "level 1"), (0, "seen"))}
+        measured[f"{name}, best"] = over_seeds(rows, name, 2, best, "cnn").mean
+        if strict:
+            measured[f"{name}, strict reader"] = over_seeds(rows, name, 2, late, "read").mean
+    return found, measured
+
+
+def level_mean(rows: Rows, level: int) -> float:
+    """The mean joint accuracy of a level's rows. LookupError where there are none."""
+    values = rows.where(level=level).column("joint")
+    if not values:
+        raise LookupError(f"no rows at level {level}")
+    return sum(values) / len(values)

@@ -1,14 +1,20 @@
 """The trivial tokenizer: the latent is the picture itself, centred."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
 
+from recombine.tokenizers.base import Tokenizer
+
 
 @dataclass(frozen=True)
-class Pixels:
-    """Pictures in [0, 1] <-> latents in [-1, 1]."""
+class Pixels(Tokenizer):
+    """Pictures in [0, 1] <-> latents in [-1, 1]. Nothing is learned, so the config is the codec."""
+
+    name: ClassVar[str] = "pixels"
+    codes: ClassVar[None] = None
 
     def latent_shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
         return image_shape

@@ -1,5 +1,6 @@
 """The state of one training run and its update: plain, compiled, over several processes, or replayed as a CUDA graph."""
 
+import copy
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -17,7 +18,7 @@ from recombine.train.graph import GraphedUpdate
 Batch = tuple[Any, ...]
 """Tensors and named tuples of tensors, first axis = sample."""
 Loss = Callable[..., Tensor]
-"""(net, *batch) -> one number per sample."""
+"""(net, *batch) -> one number per sample; with a teacher also teacher=net's moving average."""
 
 
 @dataclass(frozen=True)
@@ -63,37 +64,42 @@ class Diverged(RuntimeError):
 class Step(nn.Module):
     """The mean loss of a batch as a module, so that it can be compiled and wrapped for several processes."""
 
-    def __init__(self, net: nn.Module, loss: Loss, precision: str, device: torch.device):
+    def __init__(self, net: nn.Module, loss: Loss, precision: str, device: torch.device, teacher: nn.Module | None):
         super().__init__()
-        self.net, self.loss = net, loss
+        self.net, self.loss, self.teacher = net, loss, teacher
         self.cast = lambda: torch.autocast(device.type, torch.bfloat16) if precision == "bfloat16" else nullcontext()
 
     def forward(self, *batch: Any) -> Tensor:
         with self.cast():
-            return self.loss(self.net, *batch).float().mean()
+            more = {"teacher": self.teacher} if self.teacher is not None else {}
+            return self.loss(self.net, *batch, **more).float().mean()
 
 
 class Fit:
-    """The state of one training run: network, its moving average, optimizer, step."""
+    """The state of one training run: network, its moving average, optimizer, step. `taught`: the loss is handed the moving
+    average too."""
 
-    def __init__(self, net: nn.Module, loss: Loss, config: TrainConfig, machine: Machine):
+    def __init__(self, net: nn.Module, loss: Loss, config: TrainConfig, machine: Machine, taught: bool = False):
         if config.batch % machine.processes:
             raise UsageError(f"batch {config.batch} cannot be shared by {machine.processes} processes")
         self.config, self.machine, self.step = config, machine, 0
         self.net = net.to(machine.device)
         self.params = dict(self.net.named_parameters())
-        self.ema = {k: p.detach().clone() for k, p in self.params.items()}
+        self.average = copy.deepcopy(self.net).requires_grad_(False)
+        self.ema = dict(self.average.named_parameters())
         cuda = machine.device.type == "cuda"
         self.rate = torch.tensor(config.lr, device=machine.device) if cuda else config.lr
         self.optimizer = torch.optim.AdamW(
             self.params.values(), self.rate, config.betas, weight_decay=config.weight_decay, fused=cuda, capturable=cuda
         )
         self.bad_step, self.bad_loss = torch.tensor([-1, 0], device=machine.device).unbind()
-        self.module = self._wrap(Step(self.net, loss, config.precision, machine.device))
+        teacher = self.average if taught else None
+        self.module = self._wrap(Step(self.net, loss, config.precision, machine.device, teacher))
         self.update = GraphedUpdate(self.plain_update) if machine.graphs else self.plain_update
 
     def _wrap(self, step: Step) -> nn.Module:
         if self.machine.compile:
+            torch._dynamo.reset()  # its limit of compilations is for all runs of a process together; past it, all is slow
             step.compile(dynamic=False, mode=self.machine.compile)
         return DistributedDataParallel(step) if self.machine.processes > 1 else step
 

@@ -35,11 +35,13 @@ def train(
     machine: Machine,
     observe: Callable[[int], list[dict[str, Any]]] | None = None,
     observe_at: tuple[int, ...] = (),
+    taught: bool = False,
 ) -> nn.Module:
-    """Train `net` to the end of `config`, resuming where the folder left off; returns it with its averaged weights.
+    """Train `net` to the end of `config`, resuming where the folder left off; returns it with its averaged weights. A
+    `taught` loss is also handed the moving average of the network, as `teacher`.
     `observe(step)` is called with those weights in place at the steps in `observe_at`; its rows are kept in the folder."""
     folder.open()
-    fit = Fit(net, loss, config, machine)
+    fit = Fit(net, loss, config, machine, taught)
     if not folder.done:
         _resume(fit, folder)
         _loop(fit, batch, folder, observe, set(observe_at))

@@ -93,6 +93,11 @@ class Condition(NamedTuple):
         """Drop the factors where `mask` is False."""
         return self._replace(present=self.present & mask)
 
+    def zeroed(self, mask: Bool[Tensor, "#b k"], dims: tuple[int, ...]) -> "Condition":
+        """Set index and values to zero where `mask` is False; `dims` says how many values each factor has."""
+        wide = torch.cat([mask[:, i : i + 1].expand(-1, d) for i, d in enumerate(dims)], dim=1)
+        return self._replace(index=self.index * mask, value=self.value * wide)
+
     def null(self) -> "Condition":
         """Everything dropped."""
         return self._replace(present=torch.zeros_like(self.present))

@@ -1,0 +1,147 @@
+"""Is it the categorical output that keeps a model from composing?
+
+Four families on the same tokens, with the same transformer, condition, optimizer and number of updates; neighbours differ in
+one thing. MaskGIT says a category for every hidden token. GIVT says a mixture of Gaussians instead. MAR says it by a small
+denoiser per token. DiT hides nothing and denoises all tokens at once. A discrete token is a vector of the codebook, so all
+four read and write the same vectors. Paper A, Fig 3: MaskGIT fails at level 2, all others succeed, so the decisive step is
+the first.
+
+Run: `recombine run objectives --scale laptop` (two families, on two cores), `--scale full` (all four, 3 seeds, on a GPU).
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from recombine.nets.dit import DiTConfig
+from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.base import Objective
+from recombine.objectives.diffusion import Diffusion
+from recombine.objectives.heads import Categorical, Denoising, Mixture
+from recombine.objectives.masked import Decoding, Masked
+from recombine.objectives.solvers import Euler, Heun
+from recombine.studies import training_figures
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.lab import Lab
+from recombine.studies.levels import judged
+from recombine.studies.recipe import Evaluation, Recipe, spaced
+from recombine.studies.runs import compute
+from recombine.tokenizers.autoencoder import Autoencoder
+from recombine.tokenizers.bottlenecks import VQ
+from recombine.train.fit import TrainConfig
+from recombine.worlds.shapes2d import Shapes2D
+
+Family = Literal["maskgit", "givt", "mar", "dit"]
+PAPER = {"maskgit": 0.006, "givt": 0.697, "mar": 0.821, "dit": 0.848}
+"""Late means of level 2 in the paper's figure 3."""
+CURVES = {"maskgit": "maskgit", "givt": "givt", "mar": "mar_token_final", "dit": "diffusion_token"}
+
+
+@dataclass(frozen=True)
+class Objectives:
+    """`recipe` is shared by all families; its objective is each one's own, with these heads."""
+
+    recipe: Recipe = field(default_factory=Recipe)
+    families: tuple[Family, ...] = ("maskgit", "givt", "mar", "dit")
+    maskgit: Categorical = field(default_factory=Categorical)
+    givt: Mixture = field(default_factory=Mixture)
+    mar: Denoising = field(default_factory=Denoising)
+
+    def variants(self) -> dict[str, Recipe]:
+        masked = {"maskgit": Masked(self.maskgit), "givt": Masked(self.givt), "mar": Masked(self.mar)}
+        objectives: dict[str, Objective] = masked | {"dit": Diffusion()}
+        return {name: replace(self.recipe, objective=objectives[name]) for name in self.families}
+
+
+def settings(scale: Scale) -> Objectives:
+    if scale == "smoke":
+        return Objectives(smoke(), mar=Denoising(steps=2, width=16, depth=1, repeats=1))
+    return Objectives(full()) if scale == "full" else Objectives(laptop(), ("maskgit", "dit"))
+
+
+def smoke() -> Recipe:
+    net = DiTConfig(TransformerConfig(depth=2, width=32, heads=2), patch=1)
+    train = TrainConfig(steps=8, batch=16, warmup=2, log_every=2)
+    evaluation = Evaluation((0, 4), 8, Euler(2), probe_steps=20, decoding=Decoding(steps=3))
+    tokenizer = Autoencoder(VQ(size=16, dim=4), width=8, steps=8, batch=16)
+    return Recipe(net=net, tokenizer=tokenizer, train=train, pool=16, evaluation=evaluation)
+
+
+def laptop() -> Recipe:
+    net = DiTConfig(TransformerConfig(depth=3, width=96, heads=4), patch=1)
+    train = TrainConfig(steps=2000, batch=64, lr=1e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
+    world, tokenizer = Shapes2D(size=20, wander=0.3), Autoencoder(VQ(size=64), width=32, steps=800, batch=64)
+    evaluation = Evaluation(spaced(2000, 9), 32, Euler(12))
+    return Recipe(world=world, tokenizer=tokenizer, net=net, train=train, evaluation=evaluation)
+
+
+def full() -> Recipe:
+    train = TrainConfig(steps=8000, batch=256, lr=5e-4, precision="bfloat16")
+    evaluation = Evaluation(spaced(8000, 14), 256, Heun(25), probe_steps=2000)
+    return Recipe(tokenizer=Autoencoder(VQ()), net=DiTConfig(patch=1), train=train, pool=10_000, evaluation=evaluation)
+
+
+def run(settings: Objectives, lab: Lab) -> list[Row]:
+    return compute(settings.variants(), lab)
+
+
+def judge_maskgit(rows: Rows) -> Judgement:
+    found, measured = judged(rows, {"maskgit": PAPER["maskgit"]})
+    seen = found["maskgit", 0].mean
+    fails = found["maskgit", 2].mean <= 0.15
+    verdict = (fails and seen >= 0.8) or ("partly" if fails else False)
+    return Judgement(verdict, measured, found["maskgit", 2].interval)
+
+
+def judge_head(rows: Rows) -> Judgement:
+    found, measured = judged(rows, {k: PAPER[k] for k in ("maskgit", "givt")})
+    gain = found["givt", 2].mean - found["maskgit", 2].mean
+    return Judgement(gain >= 0.5 or ("partly" if gain >= 0.2 else False), measured, found["givt", 2].interval)
+
+
+def judge_continuous(rows: Rows) -> Judgement:
+    found, measured = judged(rows, {k: PAPER[k] for k in ("mar", "dit")})
+    passed = [found[k, 2].mean >= 0.75 for k in ("mar", "dit")]
+    return Judgement(all(passed) or ("partly" if any(passed) else False), measured, found["mar", 2].interval)
+
+
+def describe(settings: Objectives) -> dict[str, Any]:
+    return settings.recipe.facts() | {"paper_curve": {k: CURVES[k] for k in settings.families}}
+
+
+STUDY = Study(
+    name="objectives",
+    question="Is it the categorical output that keeps a model from composing?",
+    paper="A, Fig 3",
+    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    cost={"smoke": "20 s, one core", "laptop": "5 min, two cores", "full": "15 min (estimate), one H200, 3 seeds"},
+    settings=settings,
+    compute=run,
+    claims=(
+        Claim(
+            id="D1",
+            paper="A, Fig 3a",
+            statement="MaskGIT, which predicts categories, fails at level 2.",
+            expected="level 2 <= 0.15 and seen >= 0.8, late means (paper: 0.006, 0.866)",
+            judge=judge_maskgit,
+            trained=True,
+        ),
+        Claim(
+            id="D2",
+            paper="A, Fig 3b",
+            statement="Replacing only the categorical head by a mixture of Gaussians lifts level 2.",
+            expected="level 2 of GIVT - level 2 of MaskGIT >= 0.5, late means (paper: 0.697 against 0.006)",
+            judge=judge_head,
+            trained=True,
+        ),
+        Claim(
+            id="D3",
+            paper="A, Fig 3c and d",
+            statement="MAR and DiT succeed too: masking against denoising does not decide it.",
+            expected="level 2 >= 0.75 for both, late means (paper: 0.821, 0.848)",
+            judge=judge_continuous,
+            trained=True,
+        ),
+    ),
+    draw=training_figures.draw,
+    describe=describe,
+)

@@ -1,0 +1,165 @@
+"""One recipe carried out: its data, its training, its samples, its rows; and many of them, as the trained studies do."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.config import UsageError
+from recombine.machine import Machine
+from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, score, train_probe
+from recombine.objectives.diffusion import Diffusion
+from recombine.objectives.process import Denoiser, Guided
+from recombine.rng import seeded
+from recombine.store import RunFolder
+from recombine.studies.base import Row
+from recombine.studies.lab import Lab
+from recombine.studies.recipe import Recipe
+from recombine.studies.sheets import write_sheet
+from recombine.studies.tokens import ceiling, open_codec
+from recombine.tokenizers.base import Codec, Tokenizer
+from recombine.tokenizers.pixels import Pixels
+from recombine.train.fit import TrainConfig
+from recombine.train.loop import train
+from recombine.worlds.factors import Composition, Condition, code
+
+
+@dataclass
+class Run:
+    """One recipe on one machine: its data, its network, its samples."""
+
+    recipe: Recipe
+    lab: Lab
+    probes: list[Probe]
+    codec: Codec
+
+    @property
+    def machine(self) -> Machine:
+        return self.lab.machine
+
+    @cached_property
+    def net(self) -> nn.Module:
+        r = self.recipe
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(r.seed)
+            return r.objective.network(r.net, r.conditioning, r.shape, r.world.space, self.codec.codes)
+
+    @cached_property
+    def pool(self) -> tuple[Float[Tensor, "n c h w"], Condition]:
+        """The training set, latents and full conditions, on the device."""
+        r, device = self.recipe, self.machine.device
+        index = torch.tensor(r.split.seen, device=device).repeat_interleave(r.pool, 0)
+        images, values = r.world.render(index, seeded(r.seed, "pool", device=device))
+        return self.codec.encode(images), r.world.describe(index, values)
+
+    def batch(self, step: int) -> tuple[Tensor, Condition, Any]:
+        """The batch after `step` updates: latents, conditions with some factors dropped, the loss's own randomness."""
+        r, rng = self.recipe, seeded(self.recipe.seed, "batch", step, device=self.machine.device)
+        latents, condition = self.pool
+        pick = torch.randint(len(latents), (r.train.batch,), generator=rng, device=rng.device)
+        x, condition = latents[pick], r.conditioning.drop(condition.rows(pick), r.world.space, rng)
+        return x, condition, r.objective.draw(x.shape, rng)
+
+    def denoiser(self) -> Denoiser:
+        """A diffusion's network as a Denoiser, guided if the recipe says so."""
+        if not isinstance(self.recipe.objective, Diffusion):
+            raise UsageError(f"{type(self.recipe.objective).__name__} trains no denoiser")
+        plain = self.recipe.objective.denoiser(self.net)
+        guidance = self.recipe.evaluation.guidance
+        return plain if guidance == 1 else Guided(plain, guidance)
+
+    @torch.no_grad()
+    def sample(
+        self, compositions: list[Composition], count: int, denoiser: Denoiser | None = None
+    ) -> Float[Tensor, "n b c h w"]:
+        """`count` pictures of each composition. All randomness is named by seed and composition: it is the same at every step
+        of training, so what changes from checkpoint to checkpoint is the network. Another denoiser may take its place."""
+        precision, device = self.recipe.train.precision, self.machine.device
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
+            latents = [self.latents(c, count, denoiser).float() for c in compositions]
+        return torch.stack([self.codec.decode(x) for x in latents])
+
+    def latents(self, c: Composition, count: int, denoiser: Denoiser | None = None) -> Float[Tensor, "b c h w"]:
+        r, device = self.recipe, self.machine.device
+        rng, condition = seeded(r.seed, "sample", code(c), device=device), r.world.condition(c, count, device)
+        if isinstance(r.objective, Diffusion):
+            denoiser = denoiser or self.denoiser()
+            return r.objective.follow(denoiser, r.shape, condition, rng, r.evaluation.solver)
+        return r.objective.sample(self.net, r.shape, condition, rng, r.evaluation.decoding)
+
+    def observe(self, step: int) -> list[Row]:
+        """Samples of every composition at this step of training, scored by every probe; a sheet of them on disk."""
+        r, compositions = self.recipe, list(self.recipe.world.space.compositions)
+        images = self.sample(compositions, r.evaluation.samples)
+        write_sheet(self.folder.path / "samples" / f"step_{step:08d}.png", images[:, :8])
+        return [
+            {"kind": "accuracy", "step": step, "composition": code(c), "level": r.split.level(c)}
+            | score(probe, some, c, r.world.space)
+            for c, some in zip(compositions, images, strict=True)
+            for probe in self.probes
+        ]
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.lab.out, self.recipe)
+
+    def train(self) -> nn.Module:
+        r, loss = self.recipe, self.recipe.objective.loss
+        at = (*r.evaluation.checkpoints, r.train.steps)
+        plan = (self.batch, r.train, self.folder, self.machine, self.observe, at)
+        return train(self.net, loss, *plan, taught=r.objective.taught)
+
+
+def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
+    """A small CNN, the world's own reader where there is one, and the paper's linear probe on pixels. The first is shown
+    first."""
+    machine = replace(lab.machine, compile="", graphs=False)  # too small for compilation to pay
+    world, steps = recipe.world, recipe.evaluation.probe_steps
+    trained: list[Probe] = []
+    for kind in ("cnn", "linear"):
+        config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
+        if lab.fresh:
+            RunFolder(lab.out, config).erase()
+        trained.append(train_probe(config, lab.out, machine))
+    return [trained[0], Reader(world), trained[1]] if world.readable else trained
+
+
+def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
+    """Train every variant for every seed, and give all accuracy rows; before them each probe's accuracy on real pictures, and
+    on what each learned tokenizer makes of real pictures: no generator behind it can be better."""
+    for recipe in recipes.values():
+        recipe.check()
+    first = next(iter(recipes.values()))
+    probes = make_probes(first, lab)
+    real = 64 if lab.scale == "smoke" else 1024
+    rows: list[Row] = [r for p in probes for r in real_accuracy(p, first.world, first.split, real, lab.machine.device)]
+    codecs: dict[Tokenizer, Codec] = {}
+    for variant, recipe in recipes.items():
+        if recipe.tokenizer not in codecs:
+            codecs[recipe.tokenizer] = open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
+        codec = codecs[recipe.tokenizer]
+        if not isinstance(recipe.tokenizer, Pixels):
+            limits = ceiling(codec, probes, recipe.world, recipe.split, real, lab.machine.device)
+            rows += [r | {"variant": variant} for r in limits]
+        for seed in range(lab.seeds):
+            run = Run(replace(recipe, seed=recipe.seed + seed), lab, probes, codec)
+            rows += [r | {"variant": variant, "seed": seed} for r in one(run, variant, seed)]
+    return rows
+
+
+def one(run: Run, variant: str, seed: int) -> list[Row]:
+    """The rows of one run, trained now or found on disk; rows are enough, a finished run's weights may be gone."""
+    lab, folder = run.lab, run.folder
+    if lab.fresh:
+        folder.erase()
+    lab.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
+    if not folder.done:
+        run.train()
+    lab.record(folder, variant, seed)
+    rows = [r | {"run": folder.digest} for r in folder.rows()]
+    if not any(r["kind"] == "accuracy" for r in rows):
+        raise UsageError(f"{folder.path / 'metrics.jsonl'} holds no measurements; use --fresh to start over")
+    return rows

@@ -1,0 +1,43 @@
+"""What a tokenizer itself can draw, from rows alone."""
+
+from pathlib import Path
+
+from recombine.figures import LEVELS, Figure, canvas
+from recombine.studies.base import Rows
+from recombine.studies.levels import level_mean
+from recombine.studies.training_figures import level_name
+
+
+def ceilings(rows: Rows, folder: Path) -> Figure:
+    """Bars per tokenizer and level: trained on all compositions, and on the seen ones alone."""
+    limit = rows.where(kind="ceiling")
+    probes = [p for p in ("cnn", "read") if limit.where(probe=p)]
+    names = list(dict.fromkeys(r["variant"] for r in limit if ", " in r["variant"]))
+    figure = Figure(
+        "ceilings",
+        "What the tokenizer itself can draw",
+        "Share of real pictures that still show their composition after encoding and decoding. 'all': the tokenizer was "
+        "trained on every composition; 'seen': on the seen ones alone. Means over seeds; each dot is a seed.",
+    )
+    size = (4.2 * len(probes) + 1.4, 3.2)
+    with canvas(folder, figure, 1, len(probes), size=size, sharey=True, squeeze=False) as axes:
+        for axis, probe in zip(axes[0], probes, strict=True):
+            for level in (0, 1, 2):
+                draw_level(axis, limit.where(probe=probe), names, level)
+            axis.set_xticks(range(len(names)), [n.replace(", ", "\n") for n in names])
+            axis.set(title=f"by {probe}", ylim=(-0.03, 1.05))
+        axes[0][0].set_ylabel("joint accuracy of reconstructions")
+        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def draw_level(axis, rows: Rows, names: list[str], level: int) -> None:
+    left = 0.26 * (level - 1)
+    for i, name in enumerate(names):
+        some = rows.where(variant=name)
+        label = level_name(level) if i == 0 else None
+        axis.bar(i + left, level_mean(some, level), 0.24, color=LEVELS[level], label=label)
+        seeds = sorted({r["seed"] for r in some})
+        if len(seeds) > 1:
+            each = [level_mean(some.where(seed=s), level) for s in seeds]
+            axis.plot([i + left] * len(each), each, ".", color="#7A7F87", ms=4)

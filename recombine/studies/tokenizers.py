@@ -1,0 +1,131 @@
+"""Does it matter how pictures become tokens?
+
+A tokenizer turns a 28x28 picture into a 7x7 grid: of continuous vectors (VAE), of vectors from a learned table (VQ) or from a
+fixed grid (FSQ). First question: a DiT is trained on VAE and on VQ latents, all else equal. Paper A, Fig 2: both compose.
+Second question, which the paper leaves open: what can the tokenizer itself draw? Real pictures of every composition are
+encoded, decoded and judged by the same probes: no model on top can do better. A tokenizer is trained on all compositions by
+default; trained on the seen ones alone it fails before any model does.
+
+Run: `recombine run tokenizers --scale laptop` (on two cores), `--scale full` (3 seeds, on a GPU).
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from recombine.studies import objectives, tokenizer_figures, training_figures
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.lab import Lab
+from recombine.studies.levels import judged, level_mean
+from recombine.studies.recipe import Recipe
+from recombine.studies.runs import compute, make_probes
+from recombine.studies.tokens import ceiling, open_codec
+from recombine.tokenizers.autoencoder import Autoencoder
+from recombine.tokenizers.bottlenecks import FSQ, KL, Bottleneck
+
+PAPER = {"vae": 0.834, "vq": 0.848}
+"""Late means of level 2 in the paper's figure 2."""
+CURVES = {"vae": "diffusion_vae", "vq": "diffusion_token"}
+KINDS = ("vae", "vq", "fsq")
+
+
+@dataclass(frozen=True)
+class Tokenizers:
+    """`recipe` is shared by both models; its tokenizer is the VQ one. The others differ from it in their bottleneck alone."""
+
+    recipe: Recipe = field(default_factory=objectives.full)
+    vae: Bottleneck = field(default_factory=KL)
+    fsq: Bottleneck = field(default_factory=FSQ)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.recipe.tokenizer, Autoencoder):
+            raise ValueError("recipe.tokenizer: this study needs a learned one")
+
+    def tokenizers(self) -> dict[str, Autoencoder]:
+        vq = self.recipe.tokenizer
+        return {"vae": replace(vq, bottleneck=self.vae), "vq": vq, "fsq": replace(vq, bottleneck=self.fsq)}
+
+    def variants(self) -> dict[str, Recipe]:
+        made = self.tokenizers()
+        return {name: replace(self.recipe, tokenizer=made[name]) for name in ("vae", "vq")}
+
+
+def settings(scale: Scale) -> Tokenizers:
+    return Tokenizers(objectives.settings(scale).recipe)
+
+
+def run(settings: Tokenizers, lab: Lab) -> list[Row]:
+    return compute(settings.variants(), lab) + ceilings(settings, lab)
+
+
+def ceilings(settings: Tokenizers, lab: Lab) -> list[Row]:
+    """What each tokenizer makes of real pictures: kinds x what it was trained on x seeds."""
+    recipe, count = settings.recipe, 64 if lab.scale == "smoke" else 1024
+    probes, rows = make_probes(recipe, lab), []
+    for name, tokenizer in settings.tokenizers().items():
+        for data in ("all", "seen"):
+            for seed in range(lab.seeds):
+                mine = replace(tokenizer, data=data, seed=tokenizer.seed + seed)
+                codec = open_codec(mine, recipe.world, recipe.split, lab)
+                found = ceiling(codec, probes, recipe.world, recipe.split, count, lab.machine.device)
+                rows += [r | {"variant": f"{name}, {data}", "seed": seed} for r in found]
+    return rows
+
+
+def judge_latents(rows: Rows) -> Judgement:
+    found, measured = judged(rows, PAPER)
+    vae, vq = found["vae", 2].mean, found["vq", 2].mean
+    holds = min(vae, vq) >= 0.8 and abs(vae - vq) <= 0.15
+    return Judgement(holds or ("partly" if max(vae, vq) >= 0.8 else False), measured, found["vq", 2].interval)
+
+
+def judge_ceiling(rows: Rows) -> Judgement:
+    """By the strict reader where there is one: a blurred picture is no reconstruction."""
+    limit = rows.where(kind="ceiling")
+    probe = "read" if limit.where(probe="read") else "cnn"
+    measured: dict[str, float] = {}
+    for name in KINDS:
+        for data in ("all", "seen"):
+            some = limit.where(variant=f"{name}, {data}", probe=probe)
+            measured |= {f"{name}, {data}, level {k}": level_mean(some, k) for k in (0, 1, 2)}
+    high = [measured[f"{k}, all, level 2"] >= 0.9 for k in KINDS]
+    capped = [measured[f"{k}, all, level 2"] - measured[f"{k}, seen, level 2"] >= 0.2 for k in KINDS]
+    return Judgement(all(high + capped) or ("partly" if any(capped) else False), measured | {"probe": probe})
+
+
+def describe(settings: Tokenizers) -> dict[str, Any]:
+    return settings.recipe.facts() | {"paper_curve": CURVES}
+
+
+STUDY = Study(
+    name="tokenizers",
+    question="Does it matter how pictures become tokens?",
+    paper="A, Fig 2",
+    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    cost={
+        "smoke": "30 s, one core",
+        "laptop": "8 min (estimate), two cores",
+        "full": "12 min (estimate), one H200, 3 seeds",
+    },
+    settings=settings,
+    compute=run,
+    claims=(
+        Claim(
+            id="D4",
+            paper="A, Fig 2",
+            statement="On VAE and on VQ latents alike, a DiT reaches level 2.",
+            expected="level 2 >= 0.8 for both and no more than 0.15 apart, late means (paper: 0.834, 0.848)",
+            judge=judge_latents,
+            trained=True,
+        ),
+        Claim(
+            id="D10",
+            paper="A, left open",
+            statement="A tokenizer that saw only the seen compositions cannot draw the others: it caps every model on top.",
+            expected="reconstructions at level 2: >= 0.9 trained on all compositions, at least 0.2 lower on the seen alone",
+            judge=judge_ceiling,
+            trained=True,
+        ),
+    ),
+    draw=lambda rows, folder: [*training_figures.draw(rows, folder), tokenizer_figures.ceilings(rows, folder)],
+    describe=describe,
+)

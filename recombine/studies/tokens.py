@@ -1,0 +1,110 @@
+"""Tokenizers in use: each learned one is trained once, as a run of its own, and its ceiling is measured: what the probes say of
+real pictures that were encoded and decoded. No model on top of a tokenizer can do better."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from recombine.measure.probes import Probe, score
+from recombine.rng import seeded
+from recombine.store import RunFolder
+from recombine.studies.base import Row
+from recombine.studies.lab import Lab
+from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
+from recombine.tokenizers.base import Codec, Tokenizer, nearest
+from recombine.tokenizers.pixels import Pixels
+from recombine.train.fit import TrainConfig
+from recombine.train.loop import train
+from recombine.worlds.base import World
+from recombine.worlds.factors import Composition, Split, code
+
+STATISTICS = 4096
+"""Pictures from which the mean and variance of latents are taken."""
+
+
+@dataclass(frozen=True)
+class TokenizerRun:
+    """What decides a trained tokenizer, and so its name."""
+
+    world: World
+    tokenizer: Autoencoder
+    pictures: tuple[Composition, ...]
+    """The compositions it is trained on."""
+
+    @property
+    def train(self) -> TrainConfig:
+        t = self.tokenizer
+        return TrainConfig(t.steps, t.batch, t.lr, warmup=min(100, t.steps // 4), ema=0.99)
+
+    def draw(self, count: int, rng: torch.Generator) -> Float[Tensor, "b c h w"]:
+        """Pictures of its compositions, each as often as any other."""
+        table = torch.tensor(self.pictures, device=rng.device)
+        index = table[torch.randint(len(table), (count,), generator=rng, device=rng.device)]
+        return self.world.render(index, rng).images
+
+
+def open_codec(tokenizer: Tokenizer, world: World, split: Split, lab: Lab) -> Codec:
+    """The tokenizer, ready for use: from its run folder if it is there, trained otherwise."""
+    if not isinstance(tokenizer, Autoencoder):
+        assert isinstance(tokenizer, Pixels)
+        return tokenizer
+    pictures = world.space.compositions if tokenizer.data == "all" else split.seen
+    run = TokenizerRun(world, tokenizer, pictures)
+    net = trained(run, lab)
+    return codec_of(net, run.draw(STATISTICS, seeded("statistics", device=lab.machine.device)))
+
+
+def trained(run: TokenizerRun, lab: Lab) -> AutoencoderNet:
+    tokenizer, device, folder = run.tokenizer, lab.machine.device, RunFolder(lab.out, run)
+    grid = tokenizer.latent_shape(run.world.image_shape)[1:]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(tokenizer.seed)
+        net = AutoencoderNet(tokenizer, run.world.image_shape[0])
+
+    def batch(step: int) -> tuple[Tensor, Tensor]:
+        rng = seeded(tokenizer.seed, "tokenizer", step, device=device)
+        images = run.draw(tokenizer.batch, rng)
+        return 2 * images - 1, tokenizer.bottleneck.draw(tokenizer.batch, grid, rng)
+
+    def loss(net: AutoencoderNet, images: Tensor, draw: Tensor) -> Float[Tensor, "b"]:
+        answer, penalty = net(images, draw)
+        return (answer.float() - images).square().mean((1, 2, 3)) + penalty
+
+    if lab.fresh:
+        folder.erase()
+    lab.note(f"tokenizer {tokenizer.name}, {tokenizer.data}: run {folder.digest}{' (on disk)' if folder.done else ''}")
+    return train(net, loss, batch, run.train, folder, lab.machine)
+
+
+def ceiling(
+    codec: Codec, probes: list[Probe], world: World, split: Split, count: int, device: torch.device
+) -> list[Row]:
+    """What is left of real pictures of every composition, by every probe; for a codebook also how much of it is used, and
+    which share of a composition's tokens are codes that no seen composition has: what a model cannot have learned to say."""
+    rows, codes = [], {}
+    for c in world.space.compositions:
+        images = world.render(
+            torch.tensor([c] * count, device=device), seeded("ceiling", code(c), device=device)
+        ).images
+        latents = codec.encode(images)
+        again = codec.decode(latents)
+        where = {"composition": code(c), "level": split.level(c)}
+        error = float((again - images).square().mean())
+        rows += [{"kind": "ceiling", "mse": error, **where, **score(p, again, c, world.space)} for p in probes]
+        if codec.codes is not None:
+            codes[c] = torch.bincount(nearest(latents, codec.codes).flatten(), minlength=len(codec.codes))
+    return rows + (codebook(codes, split) if codes else [])
+
+
+def codebook(counts: dict[Composition, Int[Tensor, "n"]], split: Split) -> list[Row]:
+    """From how often each composition uses each code."""
+    share = sum(counts.values()).double()
+    share = share / share.sum()
+    known = sum(n for c, n in counts.items() if split.level(c) == 0) > 0
+    spread = float(torch.special.entr(share).sum().exp())
+    whole = {"kind": "codebook", "size": len(share), "used": float((share > 0).double().mean()), "perplexity": spread}
+    novel = lambda n: float(n[~known].sum() / n.sum())  # noqa: E731
+    each = ({"composition": code(c), "level": split.level(c), "novel": novel(n)} for c, n in counts.items())
+    return [whole, *({"kind": "novel codes", **e} for e in each)]

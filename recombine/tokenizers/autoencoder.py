@@ -1,0 +1,139 @@
+"""The learned tokenizer: a small convolutional encoder and decoder around a bottleneck, four pixels to a latent cell."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.config import UsageError
+from recombine.tokenizers.base import Tokenizer, look_up, nearest
+from recombine.tokenizers.bottlenecks import VQ, Bottleneck, Squeezed
+
+FACTOR = 4
+CHUNK = 4096
+"""How many pictures are encoded or decoded at once."""
+
+
+@dataclass(frozen=True)
+class Autoencoder(Tokenizer):
+    """`width` channels at half the resolution, twice as many at a quarter. Everything that decides the trained tokenizer is
+    here: how long it is trained, and on what `data`: all compositions of the world, or the seen ones alone."""
+
+    bottleneck: Bottleneck = field(default_factory=VQ)
+    width: int = 64
+    steps: int = 3000
+    batch: int = 256
+    lr: float = 1e-3
+    data: Literal["all", "seen"] = "all"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "steps", "batch", "lr"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        if self.width % 8:
+            raise ValueError(f"width {self.width} is not a multiple of 8, which the norms need")
+
+    @property
+    def name(self) -> str:
+        return self.bottleneck.name
+
+    def latent_shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        _, height, width = image_shape
+        if height % FACTOR or width % FACTOR:
+            raise UsageError(f"a learned tokenizer needs sides that are multiples of {FACTOR}, not {height}x{width}")
+        return self.bottleneck.channels, height // FACTOR, width // FACTOR
+
+
+class Residual(nn.Module):
+    """Starts as the identity."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        conv = lambda: (nn.GroupNorm(8, width), nn.SiLU(), nn.Conv2d(width, width, 3, 1, 1))  # noqa: E731
+        self.body = nn.Sequential(*conv(), *conv())
+        nn.init.zeros_(self.body[-1].weight)
+        nn.init.zeros_(self.body[-1].bias)
+
+    def forward(self, x: Float[Tensor, "b d h w"]) -> Float[Tensor, "b d h w"]:
+        return x + self.body(x)
+
+
+def last(width: int, out: int, kernel: int) -> tuple[nn.Module, ...]:
+    return nn.GroupNorm(8, width), nn.SiLU(), nn.Conv2d(width, out, kernel, 1, kernel // 2)
+
+
+class AutoencoderNet(nn.Module):
+    """Pictures in [-1, 1] on both sides."""
+
+    def __init__(self, config: Autoencoder, channels: int):
+        super().__init__()
+        w, self.bottleneck = config.width, config.bottleneck
+        self.encoder = nn.Sequential(
+            nn.Conv2d(channels, w, 4, 2, 1),
+            Residual(w),
+            nn.Conv2d(w, 2 * w, 4, 2, 1),
+            Residual(2 * w),
+            Residual(2 * w),
+            *last(2 * w, self.bottleneck.features, 1),
+        )
+        self.decoder = nn.Sequential(
+            nn.Conv2d(self.bottleneck.channels, 2 * w, 3, 1, 1),
+            Residual(2 * w),
+            Residual(2 * w),
+            nn.Conv2d(2 * w, 4 * w, 1),
+            nn.PixelShuffle(2),
+            Residual(w),
+            *last(w, 4 * channels, 3),
+            nn.PixelShuffle(2),
+        )
+        codes = self.bottleneck.codes()
+        self.codes = nn.Parameter(codes, requires_grad=self.bottleneck.learned) if codes is not None else None
+
+    def forward(self, images: Float[Tensor, "b c h w"], draw: Tensor) -> Squeezed:
+        """Reconstructions, and what the bottleneck charges."""
+        latents, penalty = self.bottleneck.squeeze(self.encoder(images), self.codes, draw)
+        return Squeezed(self.decoder(latents), penalty)
+
+
+@dataclass(frozen=True)
+class TrainedCodec:
+    """A trained autoencoder as a Codec. `mean` and `std` bring each channel of the latents to mean 0 and variance 1."""
+
+    net: AutoencoderNet
+    mean: Float[Tensor, "c"]
+    std: Float[Tensor, "c"]
+
+    @property
+    def codes(self) -> Float[Tensor, "n c"] | None:
+        return None if self.net.codes is None else (self.net.codes.detach() - self.mean) / self.std
+
+    @torch.no_grad()
+    def encode(self, images: Float[Tensor, "b p H W"]) -> Float[Tensor, "b c h w"]:
+        parts = [raw_latents(self.net, some) for some in images.split(CHUNK)]
+        if self.net.codes is None:
+            return (torch.cat(parts) - self.mean[:, None, None]) / self.std[:, None, None]
+        return torch.cat([look_up(nearest(z, self.net.codes), self.codes) for z in parts])
+
+    @torch.no_grad()
+    def decode(self, latents: Float[Tensor, "b c h w"]) -> Float[Tensor, "b p H W"]:
+        raw = latents * self.std[:, None, None] + self.mean[:, None, None]
+        return torch.cat([((self.net.decoder(some) + 1) / 2).clamp(0, 1) for some in raw.split(CHUNK)])
+
+
+@torch.no_grad()
+def raw_latents(net: AutoencoderNet, images: Float[Tensor, "b p H W"]) -> Float[Tensor, "b c h w"]:
+    """Before the statistics: what the encoder says, not yet snapped to a code."""
+    return net.bottleneck.settle(net.encoder(2 * images - 1))
+
+
+@torch.no_grad()
+def codec_of(net: AutoencoderNet, images: Float[Tensor, "b p H W"]) -> TrainedCodec:
+    """The codec of a trained network; `images` give the statistics of its latents."""
+    latents = torch.cat([raw_latents(net, some) for some in images.split(CHUNK)])
+    if net.codes is not None:
+        latents = look_up(nearest(latents, net.codes), net.codes)
+    spread = latents.std((0, 2, 3)).clamp(min=1e-6)
+    return TrainedCodec(net.eval().requires_grad_(False), latents.mean((0, 2, 3)), spread)

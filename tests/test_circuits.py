@@ -1,0 +1,427 @@
+"""Looking into networks: hooks that leave no trace, heads and units whose role is known by hand, overlaps and their bounds, and
+the judges of the study on rows made by hand."""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import ClassVar
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tiny import QUIET
+from torch import nn
+
+from recombine.config import UsageError
+from recombine.measure.capture import Place, captured, cut, edited, precisely, watched
+from recombine.measure.circuits import (
+    ablation,
+    attribution,
+    chance,
+    circuit,
+    influence,
+    jaccard,
+    overlaps,
+    rank_correlation,
+    resting,
+    units_of,
+)
+from recombine.measure.heads import (
+    Heads,
+    breadth,
+    changed,
+    heads_of,
+    polysemantic,
+    sensitivity,
+    threshold_for,
+    without_each,
+)
+from recombine.measure.probes import Reader
+from recombine.nets.conditioning import Conditioning
+from recombine.nets.dit import DiTConfig
+from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.base import Objective
+from recombine.objectives.diffusion import Diffusion
+from recombine.objectives.heads import Categorical, Denoising, Mixture
+from recombine.objectives.jepa import Jepa
+from recombine.objectives.masked import Decoding, Masked
+from recombine.objectives.solvers import Euler
+from recombine.rng import seeded
+from recombine.studies.base import Rows
+from recombine.studies.circuit_figures import draw
+from recombine.studies.circuit_parts import Opening, opened
+from recombine.studies.circuits import Circuits, judge_circuits, judge_heads, run
+from recombine.studies.head_figures import polysemantic_layers
+from recombine.studies.jepa import Repair
+from recombine.studies.lab import Lab
+from recombine.studies.recipe import Evaluation, Recipe
+from recombine.studies.runs import Run
+from recombine.tokenizers.autoencoder import Autoencoder
+from recombine.tokenizers.base import Tokenizer, look_up, nearest
+from recombine.tokenizers.bottlenecks import VQ
+from recombine.train.fit import TrainConfig
+from recombine.worlds.factors import code
+from recombine.worlds.shapes2d import Shapes2D
+
+WORLD = Shapes2D()
+SHAPE = (4, 3, 5)
+CODES = torch.randn(11, 4, generator=seeded("codes"))
+NET = DiTConfig(TransformerConfig(depth=2, width=32, heads=2), patch=1)
+FAMILIES = {"maskgit": Masked(Categorical()), "givt": Masked(Mixture(4)), "mar": Masked(Denoising(3, 16, 1, 2))}
+FAMILIES |= {"dit": Diffusion(), "causal": Masked(causal=True)}
+each_family = pytest.mark.parametrize("objective", FAMILIES.values(), ids=FAMILIES)
+
+
+def made(objective: Objective) -> nn.Module:
+    torch.manual_seed(0)
+    net = objective.network(NET, Conditioning(), SHAPE, WORLD.space, CODES)
+    with torch.no_grad():
+        for p in net.parameters():
+            p.add_(0.2 * torch.randn(p.shape))
+    return net
+
+
+def fixed(objective: Objective, net: nn.Module, composition=(0, 1, 1), count: int = 6):
+    """A loss with all its inputs fixed."""
+    pick = torch.randint(len(CODES), (count, 3, 5), generator=seeded("pick"))
+    x, draw = CODES[pick].movedim(-1, 1), objective.draw(torch.Size((count, *SHAPE)), seeded("draw"))
+    condition = WORLD.condition(composition, count)
+    return lambda: objective.loss(net, x, condition, draw)
+
+
+def hooks(net: nn.Module) -> int:
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in net.modules())
+
+
+@each_family
+def test_watching_and_cutting_nothing_change_nothing_bit_for_bit(objective):
+    net = made(objective)
+    loss, heads, units = fixed(objective, net), heads_of(net), units_of(net)
+    plain = loss().detach()
+    with captured(net, [*heads.places, *units]) as held:
+        assert torch.equal(loss().detach(), plain)
+    assert [held[p].shape for p in heads.places] == [(6, 15, 32)] * 2
+    assert [held[p].shape for p in units] == [(6, 15, 128)] * 2
+    with watched(net, units):
+        assert torch.equal(loss().detach(), plain)
+    with cut(net, heads.places[0], slice(0, 0)), cut(net, units[1], torch.tensor([], dtype=torch.long)):
+        assert torch.equal(loss().detach(), plain)
+    with cut(net, heads.places[0], heads.channels(1)):
+        assert not torch.equal(loss().detach(), plain)
+    assert torch.equal(loss().detach(), plain)
+    assert hooks(net) == 0
+
+
+def test_hooks_are_gone_after_an_exception_or_a_wrong_name():
+    net = made(FAMILIES["maskgit"])
+    for place in (Place("trunk.blocks.0.mlp.1", "out"), Place("trunk.blocks.1.attention.out", "in")):
+        for look in (captured(net, [place]), watched(net, [place]), cut(net, place, slice(0, 3))):
+            with pytest.raises(RuntimeError, match="inside"), look:
+                raise RuntimeError("inside")
+    with pytest.raises(AttributeError), captured(net, [place, Place("trunk.nowhere", "in")]):
+        pass
+    assert hooks(net) == 0
+    before = torch.get_float32_matmul_precision()
+    with precisely():
+        assert torch.get_float32_matmul_precision() == "highest"
+    with pytest.raises(RuntimeError, match="inside"), precisely():
+        raise RuntimeError("inside")
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_an_edit_sees_what_is_there_and_its_answer_takes_the_place():
+    net = nn.Sequential(nn.Linear(3, 3, bias=False), nn.ReLU())
+    x = torch.randn(4, 3, generator=seeded(0))
+    with edited(net, {Place("0", "in"): lambda a: 2 * a}):
+        assert torch.equal(net(x), net[1](net[0].weight.new_zeros(()) + 2 * x @ net[0].weight.T))
+    with edited(net, {Place("1", "out"): lambda a: a + 1}):
+        assert torch.equal(net(x), (x @ net[0].weight.T).relu() + 1)
+
+
+class TwoLayers(nn.Module):
+    """Two layers of two heads of two channels. What each head says turns by a right angle with the factors it reads: with
+    shape; with shape and colour; with none; with size."""
+
+    READS = ((0,), (0, 1)), ((), (2,))
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.ModuleList([nn.Identity(), nn.Identity()])
+
+    def forward(self, index):
+        said = []
+        for out, layer in zip(self.out, self.READS, strict=True):
+            angle = torch.stack([sum((index[:, k] for k in reads), torch.zeros(len(index))) for reads in layer], 1)
+            angle = torch.pi / 2 * angle
+            said.append(out(torch.stack([angle.cos(), angle.sin()], -1).flatten(1)))
+        return torch.stack(said).sum(0)
+
+
+HANDS = Heads((Place("out.0", "out"), Place("out.1", "out")), 2, 2)
+
+
+def test_sensitivities_of_heads_made_by_hand_are_exact():
+    net, index = TwoLayers(), torch.tensor(WORLD.space.compositions)
+    found = []
+    for k in range(3):
+        other = changed(index, k, 2)
+        assert ((index != other).sum(1) == 1).all()
+        assert (index != other)[:, k].all()
+        found.append(sensitivity(net, HANDS, lambda: net(index), lambda other=other: net(other)))
+    s = torch.stack(found)
+    assert torch.allclose(
+        s.round(decimals=5), torch.tensor([[[1, 1], [0, 0]], [[0, 1], [0, 0]], [[0, 0], [0, 1]]]) * 1.0
+    )
+    assert polysemantic(s, 0.5).tolist() == [[False, True], [False, False]]
+    assert not polysemantic(s, 1.5).any()
+    assert breadth(s)[0].tolist() == pytest.approx([1, 2])
+    assert breadth(7 * s)[1, 1] == pytest.approx(1)
+    assert hooks(net) == 0
+
+
+def test_the_threshold_for_a_share_gives_that_share():
+    s = torch.rand(3, 5, 10, generator=seeded(0))
+    for share in (0.1, 0.5, 0.64, 0.9):
+        assert float(polysemantic(s, threshold_for(s, share)).float().mean()) == pytest.approx(share, abs=0.02)
+
+
+def test_other_values_of_a_factor_are_all_reached_and_a_single_one_is_refused():
+    index = torch.zeros(8, 2, dtype=torch.long)
+    assert set(changed(index, 1, 4)[:, 1].tolist()) == {1, 2, 3}
+    assert not changed(index, 1, 4)[:, 0].any()
+    with pytest.raises(ValueError, match="cannot be changed"):
+        changed(index, 0, 1)
+
+
+@each_family
+def test_heads_of_every_family_notice_the_condition_and_equal_conditions_exactly_not(objective):
+    net = made(objective)
+    heads = heads_of(net)
+    one, other = fixed(objective, net, (0, 1, 1)), fixed(objective, net, (0, 0, 1))
+    assert not sensitivity(net, heads, one, one).any()
+    assert (sensitivity(net, heads, one, other) > 0).all()
+
+
+@pytest.mark.parametrize("name", ["maskgit", "dit"])
+def test_cutting_a_head_is_zeroing_its_columns_of_the_last_matrix(name):
+    objective = FAMILIES[name]
+    net, sampler = made(objective), Decoding(3) if name == "maskgit" else Euler(2)
+    heads, condition = heads_of(net), WORLD.condition((0, 1, 1), 3)
+    draw = lambda: objective.sample(net, SHAPE, condition, seeded(1), sampler).detach()  # noqa: E731
+    found = without_each(net, heads, lambda: draw().flatten())
+    assert found.shape[:2] == (2, 2)
+    with torch.no_grad():
+        net.trunk.blocks[1].attention.out.weight[:, heads.channels(0)] = 0
+    assert torch.allclose(draw().flatten(), found[1, 0], atol=1e-5)
+    assert not torch.allclose(found[1, 0], found[1, 1], atol=1e-3)
+
+
+class Linear(nn.Module):
+    """A loss that is linear in its hidden units."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.units, self.read = nn.Tanh(), nn.Parameter(torch.randn(5))
+
+    def forward(self, x):
+        return (self.units(x) @ self.read).sum(1)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_attribution_is_ablation_where_the_loss_is_linear(frozen):
+    net, place = Linear().requires_grad_(not frozen), Place("units", "out")
+    x = torch.randn(7, 3, 5, generator=seeded(0))
+    loss, units = lambda: net(x), [(place, i) for i in range(5)]
+    rest = resting(net, [place], [loss])
+    assert torch.allclose(rest[0], x.tanh().mean((0, 1)))
+    for whole, each in ((None, None), (rest, list(rest[0]))):
+        guess, truth = attribution(net, [place], loss, whole), ablation(net, loss, units, each)
+        assert torch.allclose(guess, truth, atol=1e-5)
+        assert guess.abs().mean() > 0.1
+    assert torch.allclose(influence(guess), guess.abs().mean(0))
+    assert net.read.grad is None
+
+
+@each_family
+def test_attribution_points_at_the_units_whose_removal_matters(objective):
+    """Not the same, but nearly in the same order; and units that nobody reads matter by neither."""
+    net = made(objective)
+    with torch.no_grad():
+        net.trunk.blocks[0].mlp[2].weight[:, :20] = 0
+    places, loss = units_of(net), fixed(objective, net)
+    guess = influence(attribution(net, places, loss))
+    truth = influence(ablation(net, loss, [(p, i) for p in places for i in range(0, 128, 8)]))
+    assert guess.shape == (256,)
+    assert not guess[:20].any()
+    assert not truth[:3].any()
+    assert (guess[20:128] > 0).all()
+    assert rank_correlation(guess[::8].tolist(), truth.tolist()) > 0.8
+    assert hooks(net) == 0
+
+
+def test_circuits_hold_the_share_they_are_asked_for_and_the_largest():
+    each = torch.rand(3, 200, generator=seeded(0))
+    for share, count in ((0.05, 10), (0.001, 1), (0.5, 100)):
+        found = circuit(each, share)
+        assert found.sum(1).tolist() == [count] * 3
+        assert all(row[mine].min() > row[~mine].max() for row, mine in zip(each, found, strict=True))
+
+
+def test_jaccard_is_symmetric_bounded_one_with_itself_and_zero_without_a_common_unit():
+    a = torch.rand(6, 50, generator=seeded(0)) < 0.3
+    table = jaccard(a, a)
+    assert torch.equal(table, table.T)
+    assert torch.equal(table.diagonal(), torch.ones(6))
+    assert 0 <= table.min() <= table.max() <= 1
+    assert not jaccard(a, ~a).diagonal().any()
+    left, right = torch.tensor([[1, 1, 1, 0]]).bool(), torch.tensor([[0, 1, 1, 1]]).bool()
+    assert jaccard(left, right).item() == 0.5
+    assert jaccard(left & ~left, right & ~right).item() == 1
+
+
+def test_overlaps_of_random_circuits_are_chance_and_of_the_same_one():
+    random = torch.rand(2, 8, 20_000, generator=seeded(0))
+    table = overlaps(random, 0.05)
+    assert torch.equal(table, table.T)
+    assert float(table.mean()) == pytest.approx(chance(0.05), abs=0.003)
+    assert torch.equal(overlaps(random[:1].expand(2, -1, -1), 0.05).diagonal(), torch.ones(8))
+
+
+def rows_by_hand(fall: float = 0.1, seeds: int = 3, noise: float = 0.0) -> Rows:
+    """Four layers of five heads, eight compositions. The auxiliary loss lowers everything by `fall`."""
+    rng, rows = seeded("by hand"), Rows()
+    chance = lambda: noise * float(torch.randn((), generator=rng))  # noqa: E731
+    every = WORLD.space.compositions
+    for variant, seed in product(("maskgit", "jepa"), range(seeds)):
+        about, less = {"variant": variant, "seed": seed}, fall if variant == "jepa" else 0.0
+        for layer, head, (k, name) in product(range(4), range(5), enumerate(("shape", "color", "size"))):
+            turned = max(0.0, (head + 1) / 5 * (0.9, 0.5, 0.1)[k] - less + chance())
+            said = {"kind": "head", "layer": layer, "head": head, "factor": name, "sensitivity": turned}
+            rows.append(said | {"before": 0.9, "after": 0.9 - turned / 2} | about)
+        for i, a in enumerate(every):
+            for b in every[: i + 1]:
+                shared = sum(x == y for x, y in zip(a, b, strict=True))
+                value = 0.3 + 0.2 * shared - less + chance()
+                said = {"kind": "overlap", "first": code(a), "second": code(b), "shared": shared, "share": 0.05}
+                levels = {"first_level": max(0, sum(a) - 1), "second_level": max(0, sum(b) - 1)}
+                rows.append(said | levels | {"jaccard": value, "jaccard_mean": value / 2} | about)
+        for unit in range(20):
+            said = {"kind": "unit", "layer": unit % 4, "unit": unit, "attribution": unit + 1.0, "ablation": unit + 2.0}
+            rows.append(said | {"attribution_mean": 1.0, "ablation_mean": 1.0 + unit} | about)
+    return rows
+
+
+def test_heads_are_judged_at_the_threshold_that_gives_the_papers_share():
+    found = judge_heads(rows_by_hand())
+    assert found.holds is True
+    assert 0.2 <= found.measured["threshold"] < 0.3
+    assert found.measured["maskgit"] == pytest.approx(0.6)
+    assert found.measured["jepa"] == pytest.approx(0.4)
+    assert found.interval == pytest.approx((0.2, 0.2))
+    assert found.measured["layers lower"] == "4 of 4"
+    assert found.measured["sensitivity against cutting, jepa"] == pytest.approx(1)
+
+
+def test_heads_that_are_not_fewer_are_not_reproduced_and_one_seed_is_not_sure():
+    assert judge_heads(rows_by_hand(0.0)).holds is False
+    assert judge_heads(rows_by_hand(-0.1)).holds is False
+    assert judge_heads(rows_by_hand(seeds=1)).holds == "partly"
+    with pytest.raises(LookupError):
+        judge_heads(Rows(rows_by_hand().where(variant="jepa")))
+
+
+def test_circuits_are_judged_pair_by_pair():
+    found = judge_circuits(rows_by_hand())
+    assert found.holds is True
+    assert found.measured["pairs lower"] == "28 of 28"
+    assert found.measured["smallest fall"] == pytest.approx(0.1)
+    assert found.interval == pytest.approx((0.1, 0.1))
+    groups = [found.measured[f"maskgit, {k} shared"] for k in (0, 1, 2)]
+    assert groups == pytest.approx([0.3, 0.5, 0.7])
+    assert found.measured["maskgit, one composition twice"] == pytest.approx(0.9)
+    assert found.measured["attribution against cutting, maskgit"] == pytest.approx(1)
+
+
+def test_circuits_that_do_not_all_separate_are_partly_reproduced_or_not_at_all():
+    rows = rows_by_hand()
+    for r in rows.where(kind="overlap", variant="jepa", first="111", second="000"):
+        r["jaccard"] = 0.31
+    assert judge_circuits(rows).holds == "partly"
+    assert judge_circuits(rows_by_hand(0.0)).holds is False
+    assert judge_circuits(rows_by_hand(-0.1)).holds is False
+    with pytest.raises(LookupError):
+        judge_circuits(Rows(r for r in rows if r["kind"] != "overlap"))
+
+
+def test_every_figure_is_drawn_from_rows_alone(tmp_path):
+    made = draw(rows_by_hand(seeds=2, noise=0.02), tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {f"{f.name}.{kind}" for f in made for kind in ("svg", "png")}
+    assert polysemantic_layers(rows_by_hand(seeds=1), tmp_path / "one").name == made[0].name
+
+
+def test_the_models_that_are_opened_are_those_of_the_study_jepa():
+    assert Circuits().variants().items() <= Repair().variants().items()
+    assert list(Circuits().variants()) == ["maskgit", "jepa"]
+
+
+@pytest.mark.parametrize("wrong", [{"pictures": 1}, {"units": 0}, {"samples": 0}, {"shares": ()}, {"shares": (0.0,)}])
+def test_an_opening_refuses_nonsense(wrong):
+    with pytest.raises(ValueError, match=r"must|numbers"):
+        Opening(**wrong)
+
+
+@dataclass(frozen=True)
+class Blocks(Tokenizer):
+    """Pictures of blocks of colour, a code per block."""
+
+    name: ClassVar[str] = "blocks"
+
+    codes: ClassVar[torch.Tensor] = torch.rand(16, 3, generator=seeded("colours"))
+
+    def latent_shape(self, image_shape):
+        return 3, image_shape[1] // 4, image_shape[2] // 4
+
+    def encode(self, images):
+        small = F.avg_pool2d(images, 4)
+        return look_up(nearest(small, self.codes), self.codes)
+
+    def decode(self, latents):
+        return F.interpolate(latents, scale_factor=4)
+
+
+def test_opening_a_model_gives_every_row_twice_the_same_and_leaves_it_as_it_was(tmp_path):
+    world = Shapes2D(size=16)
+    recipe = Recipe(world=world, tokenizer=Blocks(), net=NET, objective=Masked(jepa=Jepa(layers=(0, 1))))
+    model = Run(recipe, Lab(QUIET, tmp_path, "smoke", 1), [Reader(world)], Blocks())
+    with torch.no_grad():
+        for i, p in enumerate(model.net.parameters()):
+            p.add_(0.2 * torch.randn(p.shape, generator=seeded("shake", i)))
+    before = {k: v.clone() for k, v in model.net.state_dict().items()}
+    how = Opening(pictures=4, units=6, samples=2, shares=(0.05, 0.2))
+    rows = Rows(opened(model, how))
+    assert rows == opened(model, how)
+    assert len(rows.where(kind="head")) == 2 * 2 * 3
+    assert len(rows.where(kind="overlap")) == 36 * 2
+    assert len(rows.where(kind="unit")) == 6
+    assert all(r["sensitivity"] > 0 for r in rows.where(kind="head"))
+    assert all(torch.equal(v, before[k]) for k, v in model.net.state_dict().items())
+    assert all(p.grad is None for p in model.net.parameters())
+    assert hooks(model.net) == 0
+
+
+def test_the_study_opens_every_model_that_it_trains(tmp_path):
+    """Two factors that vary and one that does not."""
+    world, tokenizer = Shapes2D(size=16, sizes=("large",)), Autoencoder(VQ(size=16, dim=4), width=8, steps=2, batch=4)
+    evaluation = Evaluation((0,), 2, probe_steps=2, decoding=Decoding(2))
+    train = TrainConfig(steps=2, batch=4, warmup=1)
+    recipe = Recipe(world, pool=4, tokenizer=tokenizer, net=NET, train=train, evaluation=evaluation)
+    small = Circuits(recipe, Jepa(layers=(0, 1)), Opening(pictures=2, units=2, samples=2, shares=(0.05,)))
+    lab = Lab(QUIET, tmp_path, "smoke", 1)
+    rows = Rows(run(small, lab))
+    assert [r["variant"] for r in lab.runs] == ["maskgit", "jepa"]
+    for kind, count in (("head", 2 * 2 * 2), ("overlap", 10), ("unit", 2)):
+        for variant, known in zip(("maskgit", "jepa"), lab.runs, strict=True):
+            assert len(rows.where(kind=kind, variant=variant, seed=0, run=known["digest"], step=2)) == count
+    assert judge_circuits(rows).holds in (True, False, "partly")
+    with pytest.raises(UsageError, match="at least two must vary"):
+        run(replace(small, recipe=Recipe(Shapes2D(shapes=("circle",), colors=("red",)))), lab)

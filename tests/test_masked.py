@@ -1,0 +1,187 @@
+"""Masked prediction: what is hidden and what is not, loss and decoding of every head, causality, the auxiliary loss."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from recombine.config import UsageError
+from recombine.nets.conditioning import Conditioning
+from recombine.nets.dit import DiTConfig
+from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.heads import Categorical, Denoising, Mixture
+from recombine.objectives.jepa import Jepa, goals
+from recombine.objectives.masked import Decoding, Masked
+from recombine.rng import seeded
+from recombine.worlds.shapes2d import Shapes2D
+
+WORLD = Shapes2D()
+SHAPE = (4, 3, 5)
+CODES = torch.randn(11, 4, generator=seeded("codes"))
+NET = DiTConfig(TransformerConfig(depth=2, width=32, heads=2), patch=1)
+HEADS = {"categorical": Categorical(), "mixture": Mixture(4), "denoising": Denoising(3, 16, 1, 2)}
+each_head = pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+
+
+def made(objective: Masked, noise: float = 0.3) -> nn.Module:
+    torch.manual_seed(0)
+    net = objective.network(NET, Conditioning(), SHAPE, WORLD.space, CODES)
+    with torch.no_grad():
+        for p in net.parameters():
+            p.add_(noise * torch.randn(p.shape))
+    return net
+
+
+def some(count: int = 6):
+    pick = torch.randint(len(CODES), (count, 3, 5), generator=seeded("pick"))
+    return CODES[pick].movedim(-1, 1), WORLD.condition((0, 1, 1), count)
+
+
+def test_the_share_that_is_hidden_follows_the_cosine_and_is_never_nothing():
+    mask = Masked().draw(torch.Size((20_000, 4, 3, 5)), seeded(0)).mask
+    counts = mask.sum(1)
+    assert counts.min() == 1
+    assert counts.max() == 15
+    assert float(counts.float().mean()) / 15 == pytest.approx(2 / math.pi + 0.5 / 15, abs=0.01)
+    assert mask.float().mean(0).std() < 0.01, "no place is special"
+
+
+@each_head
+def test_the_loss_looks_at_hidden_tokens_only_and_cannot_see_them(head):
+    objective = Masked(head)
+    net, (x, condition) = made(objective), some()
+    draw = objective.draw(x.shape, seeded(1))
+    hidden = net(net.tokens(x), draw.mask, condition)
+    other = torch.where(draw.mask[..., None], torch.randn(6, 15, 4), net.tokens(x))
+    assert torch.equal(hidden, net(other, draw.mask, condition)), "what is hidden has no way in"
+    shown = net.tokens(x).clone().requires_grad_()
+    nll = head.nll(net.head, net(shown, draw.mask, condition).detach(), shown, draw.head)
+    (grad,) = torch.autograd.grad((nll * draw.mask).sum(), shown, allow_unused=True)
+    assert grad is None or not grad[~draw.mask].any()
+
+
+@each_head
+def test_decoding_fills_every_token_and_is_a_function_of_its_stream(head):
+    objective = Masked(head)
+    net, (_, condition) = made(objective), some()
+    draw = lambda key, **how: objective.sample(net, SHAPE, condition, seeded(key), Decoding(**how)).detach()  # noqa: E731
+    assert draw(1).shape == (6, *SHAPE)
+    assert torch.equal(draw(1), draw(1))
+    assert not torch.equal(draw(1), draw(2))
+    for steps in (1, 4, 15, 40):
+        assert torch.isfinite(draw(3, steps=steps)).all()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_categorical_decoding_gives_codes_and_only_codes(causal):
+    objective = Masked(Categorical(), causal)
+    net, (_, condition) = made(objective), some()
+    tokens = net.tokens(objective.sample(net, SHAPE, condition, seeded(1), Decoding()))
+    assert (tokens[:, :, None] == CODES).all(-1).any(-1).all()
+
+
+@pytest.mark.parametrize(("length", "steps"), [(49, 12), (49, 1), (15, 40), (3, 3), (1, 5)])
+def test_every_round_shows_something_and_the_last_shows_all(length, steps):
+    left = Decoding(steps=steps).rounds(length)
+    assert len(left) == min(steps, length)
+    assert left[-1] == 0
+    assert all(b < a for a, b in zip([length, *left], left, strict=False))
+
+
+@pytest.mark.parametrize("order", ["confidence", "random"])
+def test_rounds_hide_fewer_and_fewer_and_never_change_what_is_shown(order):
+    objective, masks, shown = Masked(), [], []
+    net, (_, condition) = made(objective), some()
+    spy = net.trace
+
+    def trace(tokens, mask, condition):
+        masks.append(mask.clone())
+        shown.append(tokens.clone())
+        return spy(tokens, mask, condition)
+
+    net.trace = trace
+    last = net.tokens(objective.sample(net, SHAPE, condition, seeded(1), Decoding(steps=6, order=order)))
+    counts = [int(m.sum(1).unique()) for m in masks]
+    assert counts == [15, *Decoding(steps=6).rounds(15)[:-1]]
+    for i, (mask, tokens) in enumerate(zip(masks, shown, strict=True)):
+        later = shown[i + 1] if i + 1 < len(shown) else last
+        assert torch.equal(tokens[~mask], later[~mask])
+
+
+@each_head
+def test_a_causal_model_predicts_each_token_from_those_before_it(head):
+    objective = Masked(head, causal=True)
+    net, (x, condition) = made(objective), some(2)
+    draw = objective.draw(x.shape, seeded(1))
+    assert draw.mask.all()
+    tokens = net.tokens(x).clone().requires_grad_()
+    from recombine.objectives.masked import _shifted
+
+    hidden = net(*_shifted(tokens), condition)
+    (grad,) = torch.autograd.grad(hidden[:, 7].square().sum(), tokens)
+    assert not grad[:, 7:].any()
+    assert grad[:, :7].abs().amax((0, 2)).min() > 0
+
+
+def test_a_small_model_learns_which_tokens_its_condition_asks_for():
+    """Shape decides the code of every token: after a little training each family draws the right ones."""
+    index = torch.tensor([[0, 0, 0], [1, 0, 0]]).repeat(32, 1)
+    condition = WORLD.describe(index, WORLD.canonical(index))
+    x = CODES[index[:, 0]][..., None, None].expand(-1, -1, 3, 5).contiguous()
+    for head in HEADS.values():
+        objective = Masked(head)
+        net = made(objective, 0.0)
+        optimizer = torch.optim.Adam(net.parameters(), 3e-3)
+        for step in range(150):
+            optimizer.zero_grad()
+            objective.loss(net, x, condition, objective.draw(x.shape, seeded(step))).mean().backward()
+            optimizer.step()
+        drawn = objective.sample(net, SHAPE, condition, seeded("draw"), Decoding(temperature=0.5)).movedim(1, -1)
+        nearest = torch.cdist(drawn.reshape(-1, 4), CODES).argmin(1).view(64, 15)
+        assert float((nearest == index[:, :1]).float().mean()) > 0.95, head
+
+
+def test_the_auxiliary_loss_teaches_inner_layers_and_not_the_teacher():
+    objective = Masked(jepa=Jepa(layers=(0, 1), weight=1.0))
+    net, teacher, (x, condition) = made(objective), made(objective), some()
+    draw = objective.draw(x.shape, seeded(1))
+    assert objective.taught
+    plain = Masked().loss(net, x, condition, draw)
+    helped = objective.loss(net, x, condition, draw, teacher=teacher)
+    assert (helped > plain).all()
+    (helped - plain).sum().backward()
+    assert all(p.grad is None for p in teacher.parameters())
+    assert net.predictors["1"][1].weight.grad.abs().sum() > 0
+    assert net.enter.weight.grad.abs().sum() > 0
+    assert not net.head.leave.weight.grad.any(), "the auxiliary loss never reaches the head"
+
+
+def test_the_auxiliary_loss_is_zero_where_the_predictor_is_right():
+    objective = Masked(jepa=Jepa(layers=(0,), weight=2.0))
+    net, (x, condition) = made(objective), some()
+    seen = goals(net, net.tokens(x), condition)
+    net.predictors["0"] = nn.LayerNorm(32, elementwise_affine=False)
+    everything = torch.ones(6, 15, dtype=torch.bool)
+    assert float(objective.jepa.loss(net, seen, seen, everything).detach().abs().max()) < 1e-9
+    wrong = [torch.randn_like(s) for s in seen]
+    assert float(objective.jepa.loss(net, wrong, seen, everything).detach().min()) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("objective", "net", "codes", "words"),
+    [
+        (Masked(), DiTConfig(NET.transformer, patch=4), CODES, "patch=1, not 4"),
+        (Masked(), NET, None, "needs a codebook"),
+        (Masked(jepa=Jepa(layers=(2,))), NET, CODES, "has 2 blocks"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(objective, net, codes, words):
+    with pytest.raises(UsageError, match=words):
+        objective.network(net, Conditioning(), (4, 4, 4), WORLD.space, codes)
+
+
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"choice": -1.0}, {"temperature": -0.1}])
+def test_decoding_refuses_nonsense(wrong):
+    with pytest.raises(ValueError, match=r"not|must"):
+        Decoding(**wrong)

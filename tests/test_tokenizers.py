@@ -1,0 +1,199 @@
+"""Tokenizers: bottlenecks against closed forms, codecs that give codes and nothing else, runs of their own, ceilings."""
+
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from tiny import QUIET
+
+from recombine.config import UsageError, digest, override
+from recombine.measure.probes import Reader
+from recombine.rng import seeded
+from recombine.studies.lab import Lab
+from recombine.studies.tokens import TokenizerRun, ceiling, codebook, open_codec, trained
+from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
+from recombine.tokenizers.base import Codec, Tokenizer, look_up, nearest
+from recombine.tokenizers.bottlenecks import FSQ, KL, VQ
+from recombine.tokenizers.pixels import Pixels
+from recombine.worlds.factors import at_most_one_new
+from recombine.worlds.shapes2d import Shapes2D
+
+WORLD = Shapes2D(size=20)
+SPLIT = at_most_one_new(WORLD.space)
+BOTTLENECKS = {"vae": KL(dim=4), "vq": VQ(size=32, dim=4), "fsq": FSQ((5, 4, 3))}
+each = pytest.mark.parametrize("bottleneck", BOTTLENECKS.values(), ids=BOTTLENECKS)
+discrete = pytest.mark.parametrize("bottleneck", [BOTTLENECKS["vq"], BOTTLENECKS["fsq"]], ids=["vq", "fsq"])
+
+
+def small(bottleneck, **more) -> Autoencoder:
+    return Autoencoder(bottleneck, **({"width": 8, "steps": 6, "batch": 8} | more))
+
+
+def pictures(count: int = 64, key: str = "some"):
+    index = torch.tensor(WORLD.space.compositions).repeat(count // 8, 1)
+    return WORLD.render(index, seeded(key)).images
+
+
+def codec_for(bottleneck) -> Codec:
+    torch.manual_seed(0)
+    return codec_of(AutoencoderNet(small(bottleneck), 3), pictures())
+
+
+@each
+def test_latents_have_the_shape_that_was_told_and_are_standardised(bottleneck):
+    codec, images = codec_for(bottleneck), pictures()
+    latents = codec.encode(images)
+    assert latents.shape[1:] == small(bottleneck).latent_shape(WORLD.image_shape)
+    assert codec.decode(latents).shape == images.shape
+    assert 0 <= float(codec.decode(latents).min()) <= float(codec.decode(latents).max()) <= 1
+    assert torch.allclose(latents.mean((0, 2, 3)), torch.zeros(latents.shape[1]), atol=1e-4)
+    spread = latents.std((0, 2, 3))
+    assert torch.allclose(spread[spread > 0], torch.ones_like(spread[spread > 0]), atol=1e-3)
+
+
+@discrete
+def test_a_discrete_codec_gives_rows_of_its_codes_bit_for_bit(bottleneck):
+    codec = codec_for(bottleneck)
+    latents = codec.encode(pictures())
+    index = nearest(latents, codec.codes)
+    assert torch.equal(look_up(index, codec.codes), latents)
+    assert torch.equal(nearest(look_up(index, codec.codes), codec.codes), index)
+
+
+def test_pixels_are_their_own_codec():
+    images = pictures()
+    assert torch.allclose(Pixels().decode(Pixels().encode(images)), images)
+    assert isinstance(Pixels(), Codec)
+    assert Pixels().codes is None
+
+
+def test_the_divergence_is_that_of_two_gaussians():
+    mean, log_var = torch.randn(2, 3, 2, 2), torch.randn(2, 3, 2, 2)
+    bottleneck = KL(dim=3, weight=2.0)
+    normal = torch.distributions.Normal
+    exact = torch.distributions.kl_divergence(normal(mean, (log_var / 2).exp()), normal(0.0, 1.0)).mean((1, 2, 3))
+    noise = torch.randn(2, 3, 2, 2)
+    latents, penalty = bottleneck.squeeze(torch.cat([mean, log_var], 1), None, noise)
+    assert torch.allclose(penalty, 2 * exact, atol=1e-5)
+    assert torch.allclose(latents, mean + noise * (log_var / 2).exp())
+    assert torch.equal(bottleneck.settle(torch.cat([mean, log_var], 1)), mean)
+
+
+@discrete
+def test_the_way_back_is_straight_through(bottleneck):
+    codes = bottleneck.codes()
+    features = torch.randn(2, bottleneck.features, 3, 3, requires_grad=True)
+    draw = bottleneck.draw(2, (3, 3), seeded(0))
+    latents, _ = bottleneck.squeeze(features, codes, draw)
+    (grad,) = torch.autograd.grad(latents.sum(), features)
+    settled = bottleneck.settle(features)
+    (expected,) = torch.autograd.grad(settled.sum(), features)
+    assert torch.allclose(grad, expected)
+    assert torch.allclose(latents, look_up(nearest(settled, codes), codes), atol=1e-6)
+
+
+def test_the_grid_of_codes_is_all_that_rounding_can_give():
+    bottleneck = FSQ((5, 4, 3))
+    codes = bottleneck.codes()
+    assert len(codes) == 60 == len(torch.unique(codes, dim=0))
+    latents, _ = bottleneck.squeeze(6 * torch.randn(400, 3, 5, 5), codes, torch.empty(400, 0))
+    points = latents.movedim(1, -1).flatten(0, 2)
+    found = torch.cdist(points, codes, compute_mode="donot_use_mm_for_euclid_dist")
+    assert float(found.amin(1).max()) < 1e-5
+    assert len(found.argmin(1).unique()) == 60
+
+
+def test_codes_follow_those_who_chose_them_and_dead_ones_the_needy():
+    bottleneck = VQ(size=3, dim=2, commitment=0.0, revival=1.0)
+    codes = torch.tensor([[0.0, 0.0], [10.0, 10.0], [-10.0, -10.0]], requires_grad=True)
+    features = torch.tensor([1.0, 2.0])[None, :, None, None].expand(4, 2, 1, 1)
+    _, penalty = bottleneck.squeeze(features, codes, torch.full((4, 1, 1), 0.5))
+    (pull,) = torch.autograd.grad(penalty.mean(), codes)
+    assert (-pull[0] > 0).all(), "the chosen code moves up to (1, 2)"
+    assert (-pull[1] < 0).all(), "dead codes come towards the feature"
+    assert (-pull[2] > 0).all()
+    calm = replace(bottleneck, revival=0.0)
+    (rest,) = torch.autograd.grad(calm.squeeze(features, codes, torch.full((4, 1, 1), 0.5))[1].mean(), codes)
+    assert not rest[1:].any()
+
+
+@each
+def test_a_little_training_makes_reconstructions_better(bottleneck, tmp_path):
+    lab = Lab(QUIET, tmp_path, "smoke", 1)
+    error = lambda steps: mistake(open_codec(small(bottleneck, steps=steps, batch=32, lr=3e-3), WORLD, SPLIT, lab))  # noqa: E731
+    mistake = lambda codec: float((codec.decode(codec.encode(pictures())) - pictures()).square().mean())  # noqa: E731
+    assert error(60) < 0.6 * error(1)
+
+
+def test_a_tokenizer_is_found_again_and_trained_anew_when_asked(tmp_path):
+    lab, config = Lab(QUIET, tmp_path, "smoke", 1), small(BOTTLENECKS["vq"])
+    first, again = (open_codec(config, WORLD, SPLIT, lab).encode(pictures()) for _ in range(2))
+    assert torch.equal(first, again)
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+    lab.fresh = True
+    assert torch.equal(open_codec(config, WORLD, SPLIT, lab).encode(pictures()), first)
+    assert not torch.equal(open_codec(replace(config, seed=1), WORLD, SPLIT, lab).encode(pictures()), first)
+
+
+def test_seen_only_means_seen_only(tmp_path):
+    run = TokenizerRun(WORLD, small(KL()), SPLIT.seen)
+    shown = {tuple(r) for r in WORLD.read(run.draw(200, seeded(0))).tolist()}
+    assert shown == set(SPLIT.seen)
+    lab = Lab(QUIET, tmp_path, "smoke", 1)
+    codecs = [open_codec(small(KL(), data=data), WORLD, SPLIT, lab) for data in ("all", "seen")]
+    assert not torch.equal(*(c.encode(pictures()) for c in codecs))
+
+
+def test_every_setting_of_a_tokenizer_is_in_its_name():
+    config = small(VQ())
+    changed = {"bottleneck": KL(), "width": 16, "steps": 7, "batch": 9, "lr": 1.0, "data": "seen", "seed": 3}
+    assert set(changed) == {f.name for f in fields(Autoencoder)}
+    others = {digest(replace(config, **{k: v})) for k, v in changed.items()}
+    assert len(others | {digest(config)}) == len(changed) + 1
+
+
+def test_ceilings_say_what_is_left_and_which_codes_are_new(tmp_path):
+    lab = Lab(QUIET, tmp_path, "smoke", 1)
+    codec = open_codec(small(VQ(size=8, dim=2)), WORLD, SPLIT, lab)
+    rows = ceiling(codec, [Reader(WORLD)], WORLD, SPLIT, 4, lab.machine.device)
+    assert [r["composition"] for r in rows if r["kind"] == "ceiling"] == [
+        "000",
+        "001",
+        "010",
+        "011",
+        "100",
+        "101",
+        "110",
+        "111",
+    ]
+    assert 0 < next(r for r in rows if r["kind"] == "codebook")["used"] <= 1
+    perfect = ceiling(Pixels(), [Reader(WORLD)], WORLD, SPLIT, 4, lab.machine.device)
+    assert all(r["joint"] == 1 and r["mse"] < 1e-12 for r in perfect)
+
+
+def test_novel_codes_are_those_that_no_seen_composition_uses():
+    count = lambda *n: torch.tensor(n)  # noqa: E731
+    counts = {c: count(6, 2, 0, 0) for c in WORLD.space.compositions} | {(1, 1, 1): count(4, 0, 4, 0)}
+    whole, *rows = codebook(counts, SPLIT)
+    assert (whole["used"], whole["size"]) == (0.75, 4)
+    assert {r["composition"]: r["novel"] for r in rows if r["novel"]} == {"111": 0.5}
+    even = codebook({c: count(5, 5, 5, 5) for c in WORLD.space.compositions}, SPLIT)[0]
+    assert even["perplexity"] == pytest.approx(4)
+
+
+def test_tokenizers_are_given_by_name_and_wrong_names_and_sizes_refused():
+    for name in ("pixels", "vae", "vq", "fsq"):
+        assert Tokenizer.from_text(name).name == name
+    with pytest.raises(UsageError, match="'gan' is not one of pixels, vae, vq, fsq"):
+        Tokenizer.from_text("gan")
+    with pytest.raises(UsageError, match="multiples of 4, not 30x28"):
+        Autoencoder().latent_shape((3, 30, 28))
+    with pytest.raises(UsageError, match="width 12 is not a multiple of 8"):
+        override(Autoencoder(), "width=12")
+
+
+def test_weights_are_named_by_the_seed_not_by_history(tmp_path):
+    lab, run = Lab(QUIET, tmp_path, "smoke", 1), TokenizerRun(WORLD, small(KL(), steps=1), SPLIT.seen)
+    state = torch.get_rng_state()
+    trained(run, lab)
+    assert torch.equal(torch.get_rng_state(), state)
