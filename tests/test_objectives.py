@@ -1,0 +1,162 @@
+"""The studies of discrete against continuous: one thing changes at a time, verdicts follow from rows, own pictures go in."""
+
+import csv
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from recombine import cli
+from recombine.config import digest
+from recombine.nets.conditioning import Conditioning
+from recombine.rng import seeded
+from recombine.store import read_json, read_rows
+from recombine.studies import conditioning, jepa, objectives, tokenizers
+from recombine.studies.base import Rows
+from recombine.worlds.shapes2d import Shapes2D
+
+SCALES = ("smoke", "laptop", "full")
+
+
+def accuracies(**means: float) -> Rows:
+    """Rows of three seeds: `name=level2`, seen 0.95, level 1 halfway."""
+    rows = Rows()
+    for name, level2 in means.items():
+        variant = name.replace("_", "+").replace("0", ", ")
+        for level, joint in ((0, 0.95), (1, (0.95 + level2) / 2), (2, level2)):
+            for seed in range(3):
+                row = {"kind": "accuracy", "variant": variant, "seed": seed, "level": level, "step": 1, "joint": joint}
+                rows += [row | {"probe": p, "composition": "x"} for p in ("cnn", "read")]
+    return rows
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("study", [objectives, jepa])
+def test_variants_differ_in_their_objective_alone(study, scale):
+    settings = study.settings(scale)
+    made = settings.variants()
+    shared = {digest(replace(r, objective=settings.recipe.objective)) for r in made.values()}
+    assert len(shared) == 1
+    assert len({digest(r) for r in made.values()}) == len(made)
+    for recipe in made.values():
+        recipe.check()
+        recipe.objective.network(
+            recipe.net, recipe.conditioning, recipe.shape, recipe.world.space, torch.randn(9, recipe.shape[0])
+        )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_studies_share_runs_where_they_ask_the_same(scale):
+    four, repair, both = (
+        objectives.settings(scale).variants(),
+        jepa.settings(scale).variants(),
+        tokenizers.settings(scale),
+    )
+    assert digest(four["maskgit"]) == digest(repair["maskgit"])
+    assert digest(four["dit"]) == digest(both.variants()["vq"])
+
+
+@pytest.mark.parametrize(
+    ("judge", "means", "verdict"),
+    [
+        (objectives.judge_maskgit, {"maskgit": 0.01}, True),
+        (objectives.judge_maskgit, {"maskgit": 0.6}, False),
+        (objectives.judge_head, {"maskgit": 0.1, "givt": 0.7}, True),
+        (objectives.judge_head, {"maskgit": 0.4, "givt": 0.7}, "partly"),
+        (objectives.judge_head, {"maskgit": 0.9, "givt": 0.7}, False),
+        (objectives.judge_continuous, {"mar": 0.8, "dit": 0.9}, True),
+        (objectives.judge_continuous, {"mar": 0.2, "dit": 0.9}, "partly"),
+        (jepa.judge_repair, {"maskgit": 0.0, "jepa": 0.3}, True),
+        (jepa.judge_repair, {"maskgit": 0.5, "jepa": 0.3}, False),
+        (jepa.judge_layers, {"jepa": 0.5, "jepa0one layer": 0.3}, True),
+        (jepa.judge_layers, {"jepa": 0.3, "jepa0one layer": 0.3}, False),
+        (tokenizers.judge_latents, {"vae": 0.9, "vq": 0.85}, True),
+        (tokenizers.judge_latents, {"vae": 0.99, "vq": 0.81}, "partly"),
+        (tokenizers.judge_latents, {"vae": 0.3, "vq": 0.4}, False),
+    ],
+)
+def test_verdicts_follow_from_rows(judge, means, verdict):
+    assert judge(accuracies(**means)).holds == verdict
+
+
+def test_a_level_that_was_not_measured_gives_no_verdict():
+    rows = Rows(r for r in accuracies(maskgit=0.0, givt=1.0) if r["level"] < 2)
+    with pytest.raises(LookupError):
+        objectives.judge_head(rows)
+
+
+def test_conditioning_is_judged_by_its_order():
+    rows = lambda full, quantised, dropped: accuracies(  # noqa: E731
+        continuous=full, continuous_dropout=dropped, quantised=quantised, quantised_dropout=dropped, quantised_zero=0.0
+    )
+    assert conditioning.judge_order(rows(1.0, 0.6, 0.1)).holds is True
+    assert conditioning.judge_order(rows(1.0, 0.95, 0.1)).holds == "partly"
+    assert conditioning.judge_order(rows(0.5, 0.9, 0.9)).holds is False
+
+
+def test_a_ceiling_is_judged_by_all_against_seen():
+    def rows(seen_only: float) -> Rows:
+        made = lambda kind, data, level, joint: [  # noqa: E731
+            {
+                "kind": "ceiling",
+                "variant": f"{kind}, {data}",
+                "seed": s,
+                "level": level,
+                "probe": "read",
+                "joint": joint,
+            }
+            for s in range(3)
+        ]
+        parts = [made(k, d, n, seen_only if (d, n) == ("seen", 2) else 1.0)
+                 for k in tokenizers.KINDS for d in ("all", "seen") for n in (0, 1, 2)]  # fmt: skip
+        return Rows(r for p in parts for r in p)
+
+    assert tokenizers.judge_ceiling(rows(0.3)).holds is True
+    assert tokenizers.judge_ceiling(rows(0.95)).holds is False
+
+
+def test_dropping_to_zero_tells_a_whole_batch_the_first_class():
+    world, told = Shapes2D(), Conditioning("quantised", 0.5, dropped="zero")
+    index = torch.ones(64, 3, dtype=torch.long)
+    given = world.describe(index, world.canonical(index))
+    seen = [told.drop(given, world.space, seeded(step)) for step in range(40)]
+    assert all(c.present.all() for c in seen)
+    assert all(len(c.index.unique(dim=0)) == 1 for c in seen)
+    share = torch.stack([c.index[0] for c in seen]).float().mean(0)
+    assert ((share > 0.2) & (share < 0.8)).all()
+    for c in seen:
+        gone = c.index[0] == 0
+        assert torch.equal(c.value[0, :3] == 0, gone[1].expand(3))
+        assert torch.equal(c.value[0, 3] == 0, gone[2])
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Pictures of all eight compositions and their table."""
+    root, world = tmp_path / "mine", Shapes2D(size=20)
+    root.mkdir()
+    index = torch.tensor(world.space.compositions).repeat(4, 1)
+    images = world.render(index, seeded("folder")).images
+    with open(root / "factors.csv", "w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["file", "form", "paint", "extent"])
+        for i, (row, image) in enumerate(zip(index.tolist(), images, strict=True)):
+            Image.fromarray((image * 255).byte().permute(1, 2, 0).numpy()).save(root / f"{i}.png")
+            table.writerow([f"{i}.png", *(f.values[v] for f, v in zip(world.space.factors, row, strict=True))])
+    return root
+
+
+def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path, monkeypatch):
+    words = ["run", "objectives", "--scale", "smoke", "--device", "cpu", "--out", str(tmp_path / "out")]
+    sets = [f"world={folder}", 'families=["maskgit","dit"]']
+    monkeypatch.setattr(sys, "argv", ["recombine", *words, *(w for s in sets for w in ("--set", s))])
+    cli.main()
+    done = tmp_path / "out" / "objectives"
+    rows = Rows(read_rows(done / "rows.jsonl"))
+    assert {r["variant"] for r in rows.where(kind="accuracy")} == {"maskgit", "dit"}
+    assert {"form", "paint", "extent"} <= set(rows.where(kind="ceiling")[0])
+    assert [c["verdict"] for c in read_json(done / "claims.json")] == ["smoke"] * 3
+    assert (done / "index.html").exists()
