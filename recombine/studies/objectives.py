@@ -69,7 +69,8 @@ def smoke() -> Recipe:
 def laptop() -> Recipe:
     net = DiTConfig(TransformerConfig(depth=3, width=96, heads=4), patch=1)
     train = TrainConfig(steps=2000, batch=64, lr=1e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
-    world, tokenizer = Shapes2D(size=20, wander=0.3), Autoencoder(VQ(size=64), width=32, steps=800, batch=64)
+    world = Shapes2D(size=20, wander=0.3)
+    tokenizer = Autoencoder(VQ(), width=32, fine=0, steps=1000, batch=16, lr=4e-3)
     evaluation = Evaluation(spaced(2000, 9), 32, Euler(12))
     return Recipe(world=world, tokenizer=tokenizer, net=net, train=train, evaluation=evaluation)
 

@@ -60,12 +60,14 @@ def run(settings: Tokenizers, lab: Lab) -> list[Row]:
 def ceilings(settings: Tokenizers, lab: Lab) -> list[Row]:
     """What each tokenizer makes of real pictures: kinds x what it was trained on x seeds."""
     recipe, count = settings.recipe, 64 if lab.scale == "smoke" else 1024
-    probes, rows = make_probes(recipe, lab), []
+    trained = {v.tokenizer for v in settings.variants().values()}
+    again = replace(lab, fresh=False)  # for what a fresh run has trained anew a moment ago
+    probes, rows = make_probes(recipe, again), []
     for name, tokenizer in settings.tokenizers().items():
         for data in ("all", "seen"):
             for seed in range(lab.seeds):
                 mine = replace(tokenizer, data=data, seed=tokenizer.seed + seed)
-                codec = open_codec(mine, recipe.world, recipe.split, lab)
+                codec = open_codec(mine, recipe.world, recipe.split, again if mine in trained else lab)
                 found = ceiling(codec, probes, recipe.world, recipe.split, count, lab.machine.device)
                 rows += [r | {"variant": f"{name}, {data}", "seed": seed} for r in found]
     return rows

@@ -36,7 +36,7 @@ class TokenizerRun:
     @property
     def train(self) -> TrainConfig:
         t = self.tokenizer
-        return TrainConfig(t.steps, t.batch, t.lr, warmup=min(100, t.steps // 4), ema=0.99)
+        return TrainConfig(t.steps, t.batch, t.lr, warmup=min(100, t.steps // 4), betas=(0.9, 0.95), ema=0.99)
 
     def draw(self, count: int, rng: torch.Generator) -> Float[Tensor, "b c h w"]:
         """Pictures of its compositions, each as often as any other."""
