@@ -15,6 +15,7 @@ MODULES = {
     "tokenizers": "tokenizers",
     "jepa": "jepa",
     "circuits": "circuits",
+    "concept-space": "concept_space.study",
     "swing-by": "swing_by.study",
     "local-scores": "local_scores.study",
 }

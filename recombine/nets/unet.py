@@ -1,0 +1,121 @@
+"""A small U-Net: residual blocks on ever coarser grids and back, told the time and the condition in every block. It answers
+the same call as `DiT`, so one may stand in for the other."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.config import UsageError
+from recombine.nets.base import NetConfig, Shape
+from recombine.nets.conditioning import ConditionEmbedding, Conditioning
+from recombine.nets.transformer import Attention, TransformerConfig, waves
+from recombine.worlds.factors import Condition, FactorSpace
+
+TIME_WAVES = 64
+GROUPS = 8
+
+
+@dataclass(frozen=True)
+class UNetConfig(NetConfig):
+    """`widths`: channels at each level, the grid halves from one to the next. `blocks`: residual blocks per level, each way.
+    `told`: the width of the vector that carries time and condition. Attention only at the coarsest level."""
+
+    widths: tuple[int, ...] = (32, 64, 128)
+    blocks: int = 2
+    heads: int = 4
+    told: int = 256
+
+    def __post_init__(self) -> None:
+        if not self.widths or any(w <= 0 or w % GROUPS for w in self.widths):
+            raise ValueError(f"widths {list(self.widths)}: one or more multiples of {GROUPS}")
+        for name in ("blocks", "heads", "told"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        if self.widths[-1] % self.heads:
+            raise ValueError(f"the last width {self.widths[-1]} is not a multiple of heads {self.heads}")
+
+    def check(self, shape: Shape) -> None:
+        by = 2 ** (len(self.widths) - 1)
+        if shape[1] % by or shape[2] % by:
+            raise UsageError(f"{len(self.widths)} levels need sides divisible by {by}, not {shape[1]}x{shape[2]}")
+
+    def build(self, conditioning: Conditioning, shape: Shape, space: FactorSpace) -> "UNet":
+        return UNet(self, conditioning, shape, space)
+
+
+class Residual(nn.Module):
+    """Two convolutions beside a shortcut; what is told is added between them. Starts as the shortcut alone."""
+
+    def __init__(self, inner: int, outer: int, told: int):
+        super().__init__()
+        self.norm1, self.conv1 = nn.GroupNorm(GROUPS, inner), nn.Conv2d(inner, outer, 3, padding=1)
+        self.told = nn.Linear(told, outer)
+        self.norm2, self.conv2 = nn.GroupNorm(GROUPS, outer), nn.Conv2d(outer, outer, 3, padding=1)
+        self.shortcut = nn.Conv2d(inner, outer, 1) if inner != outer else nn.Identity()
+        nn.init.zeros_(self.conv2.weight)
+        nn.init.zeros_(self.conv2.bias)
+
+    def forward(self, x: Float[Tensor, "b i h w"], told: Float[Tensor, "b d"]) -> Float[Tensor, "b o h w"]:
+        y = self.conv1(F.silu(self.norm1(x))) + self.told(F.silu(told))[:, :, None, None]
+        return self.shortcut(x) + self.conv2(F.silu(self.norm2(y)))
+
+
+class Mixing(nn.Module):
+    """Attention between all places of a grid, beside a shortcut."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.norm = nn.GroupNorm(GROUPS, width)
+        self.attention = Attention(TransformerConfig(width=width, heads=heads))
+        nn.init.zeros_(self.attention.out.weight)
+        nn.init.zeros_(self.attention.out.bias)
+
+    def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+        tokens = self.norm(x).flatten(2).mT
+        return x + self.attention(tokens).mT.unflatten(2, x.shape[2:])
+
+
+class UNet(nn.Module):
+    """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly zero."""
+
+    def __init__(self, config: UNetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace):
+        super().__init__()
+        config.check(shape)
+        w, d, n = config.widths, config.told, config.blocks
+        self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
+        self.condition = ConditionEmbedding(space, conditioning, d)
+        stack = lambda first, width: nn.ModuleList(Residual(first if i == 0 else width, width, d) for i in range(n))  # noqa: E731
+        self.enter = nn.Conv2d(shape[0], w[0], 3, padding=1)
+        self.down = nn.ModuleList(stack(width, width) for width in w)
+        self.coarser = nn.ModuleList(nn.Conv2d(a, b, 2, 2) for a, b in zip(w, w[1:], strict=False))
+        self.mixing = Mixing(w[-1], config.heads)
+        self.middle = Residual(w[-1], w[-1], d)
+        self.up = nn.ModuleList(stack(2 * width, width) for width in w)
+        self.finer = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(w, w[1:], strict=False))
+        self.last, self.leave = nn.GroupNorm(GROUPS, w[0]), nn.Conv2d(w[0], shape[0], 3, padding=1)
+        nn.init.zeros_(self.leave.weight)
+        nn.init.zeros_(self.leave.bias)
+
+    def forward(
+        self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Condition
+    ) -> Float[Tensor, "b c h w"]:
+        told = self.time(waves(1000 * t, TIME_WAVES)) + self.condition(condition)
+        x, kept = self.enter(x), []
+        for level, blocks in enumerate(self.down):
+            x = self.coarser[level - 1](x) if level else x
+            x = through(blocks, x, told)
+            kept.append(x)
+        x = self.middle(self.mixing(x), told)
+        for level in reversed(range(len(self.up))):
+            x = through(self.up[level], torch.cat((x, kept[level]), 1), told)
+            x = self.finer[level - 1](x) if level else x
+        return self.leave(F.silu(self.last(x)))
+
+
+def through(blocks: nn.ModuleList, x: Tensor, told: Tensor) -> Tensor:
+    for block in blocks:
+        x = block(x, told)
+    return x

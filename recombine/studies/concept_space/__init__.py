@@ -1,0 +1,1 @@
+"""Concept space: what a diffusion model learns first, and what it hides."""

@@ -1,0 +1,70 @@
+"""Figures of concept-space: what theory foresees, and what telling does."""
+
+import math
+from pathlib import Path
+
+import torch
+
+from recombine.figures import CYCLE, Figure, canvas
+from recombine.studies.concept_space.axes import log_ticks
+from recombine.studies.concept_space.curves import Outcome, begins, smoothed
+from recombine.studies.concept_space.foresight import PAIR, rank, twins
+from recombine.theory.predict import SPACES
+
+
+def draw(found: list[Outcome], folder: Path) -> list[Figure]:
+    plain = [o for o in found if o.is_(masked=0.0, background_signal=0.0)]
+    pairs = twins(plain)
+    return [prediction(plain, folder)] + ([told(pairs, folder)] if pairs else [])
+
+
+def prediction(plain: list[Outcome], folder: Path) -> Figure:
+    figure = Figure(
+        "prediction",
+        "Foreseen from the world alone",
+        "Each mark is one factor of one world: the step at which it was learned against 1 / a, for four ways to "
+        "measure a signal. Blue: colour, orange: size. Filled: transformer, open: U-Net, triangle: never learned. "
+        "Above: rank correlation. The theory leaves one scale free, so only order counts.",
+    )
+    last = max((float(c.steps[-1]) for o in plain for c in o.runs.values()), default=1.0)
+    with canvas(folder, figure, 1, len(SPACES), size=(12.0, 3.3), sharey=True) as axes:
+        for axis, space in zip(axes, SPACES, strict=True):
+            for o in plain:
+                for factor, ink in zip(PAIR, CYCLE, strict=False):
+                    full = ink if o.facts["net"] == "DiT" else "none"
+                    mark, y = ("o", o.time(factor)) if math.isfinite(o.time(factor)) else ("^", 1.2 * last)
+                    axis.plot([1 / o.rates[space, factor]], [y], mark, ms=5, mec=ink, mfc=full)
+            nets = {
+                net: some for net in ("DiT", "U-Net") if len(some := [o for o in plain if o.facts["net"] == net]) > 2
+            }
+            said = ", ".join(f"{net} {rank(some, space):.2f}" for net, some in nets.items())
+            axis.set(xscale="log", yscale="log", title=f"{space}\n{said}", xlabel="1 / a")
+            log_ticks(axis.xaxis)
+        log_ticks(axes[0].yaxis)
+        axes[0].set_ylabel("step at which it was learned")
+    return figure
+
+
+def told(pairs: list[tuple[Outcome, Outcome]], folder: Path) -> Figure:
+    figure = Figure(
+        "told",
+        "The same pictures, told in two ways",
+        "Probability that a sample of the unseen composition is blue and small. Raw: the condition is the colour and the "
+        "diameter as they are, so a weak colour is also told quietly. Balanced: the same numbers in units of the distance "
+        "between classes. Pictures, network and noise are the same; thin lines are seeds.",
+    )
+    with canvas(folder, figure, 1, len(pairs), size=(3.2 * len(pairs) + 1.4, 3.3), sharey=True, squeeze=False) as axes:
+        for axis, pair in zip(axes[0], pairs, strict=True):
+            for o, ink in zip(pair, CYCLE, strict=False):
+                runs = list(o.runs.values())
+                begin = min(begins(c) for c in runs)
+                lines = torch.stack([smoothed(c.joint)[begin:] for c in runs])
+                for line in lines if len(lines) > 1 else []:
+                    axis.plot(runs[0].steps[begin:], line, color=ink, lw=0.6, alpha=0.4)
+                axis.plot(runs[0].steps[begin:], lines.mean(0), color=ink, label=o.facts["told"])
+            axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step")
+            axis.set_title(f"{pair[0].facts['net']}, color {pair[0].facts['color_signal']:g}")
+            log_ticks(axis.xaxis)
+        axes[0][0].set_ylabel("joint accuracy, unseen")
+        axes[0][0].legend()
+    return figure

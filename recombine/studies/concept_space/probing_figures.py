@@ -1,0 +1,160 @@
+"""More figures of concept-space: what is hidden, samples along the way, three factors, hidden captions."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from recombine.figures import CYCLE, Figure, canvas
+from recombine.studies.base import Rows
+from recombine.studies.concept_space.asked import Asked, asked_otherwise
+from recombine.studies.concept_space.axes import log_ticks
+from recombine.studies.concept_space.curves import Outcome, begins, smoothed
+from recombine.studies.concept_space.judges import late
+
+WAYS = {"plain": ("asked plainly", CYCLE[7]), "over": ("asked for more than blue", CYCLE[0]),
+        "steer": ("embedding pushed", CYCLE[2]), "patch": ("late embedding lent", CYCLE[3]),
+        "patch back": ("early embedding, late network", CYCLE[4])}  # fmt: skip
+SHEET_ROWS = 4
+
+
+def draw(rows: Rows, found: list[Outcome], folder: Path) -> list[Figure]:
+    """Those for which there are rows."""
+    figures = []
+    if asked := asked_otherwise(rows):
+        figures.append(hidden(asked, folder))
+    if strip := samples(rows, found, folder):
+        figures.append(strip)
+    if three := [o for o in found if o.facts["background_signal"]]:
+        figures.append(emergence(three, folder))
+    if any(o.facts["masked"] for o in found):
+        figures.append(masked(found, folder))
+    return figures
+
+
+def hidden(asked: list[Asked], folder: Path) -> Figure:
+    figure = Figure(
+        "hidden",
+        "What the network can draw, and what it draws when asked",
+        "Probability of a small blue circle, by the same network at the same step, for different ways of asking: best "
+        "strength, mean over seeds, thin lines are seeds. Patches stand at the step of the network that was lent an "
+        "embedding. Where the blue line is high and the grey one low, the ability is there and does not show.",
+    )
+    variants = list(dict.fromkeys(a.variant for a in asked))
+    size = (4.2 * len(variants) + 2.0, 3.5)
+    with canvas(folder, figure, 1, len(variants), size=size, sharey=True, squeeze=False) as axes:
+        for axis, variant in zip(axes[0], variants, strict=True):
+            mine = [a for a in asked if a.variant == variant]
+            for way, (label, ink) in WAYS.items():
+                lines = [a.lines[way] for a in mine if way in a.lines and len(a.lines[way][0])]
+                if lines:
+                    one_way(axis, lines, ink, label, way)
+            axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", title=variant)
+            log_ticks(axis.xaxis)
+        axes[0][0].set_ylabel("joint accuracy, unseen")
+        axes[0][-1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def one_way(axis: Any, lines: list[tuple], ink: str, label: str, way: str) -> None:
+    marker = {"patch": "s", "patch back": "D"}.get(way)
+    for steps, values in lines if len(lines) > 1 else []:
+        axis.plot(steps, values, color=ink, lw=0.6, alpha=0.4)
+    steps = sorted(set.intersection(*({int(s) for s in steps} for steps, _ in lines)))
+    table = [dict(zip((int(s) for s in steps_), values, strict=True)) for steps_, values in lines]
+    mean = [sum(float(t[s]) for t in table) / len(table) for s in steps]
+    axis.plot(steps, mean, color=ink, label=label, marker=marker, ms=4, ls="--" if marker else "-")
+
+
+def samples(rows: Rows, found: list[Outcome], folder: Path) -> Figure | None:
+    """Sheets lie beside the study's own folder, in those of the runs; without them there is no strip."""
+    figure = Figure(
+        "samples",
+        "Samples along the way",
+        "The same noise at every checkpoint of one run with a weak colour signal; two samples of each composition. "
+        "The last one was never seen: first a blur, then the small red circle that is known, then blue.",
+    )
+    weak = next((o for o in found if o.facts["weak"]), None)
+    runs = rows.where(kind="accuracy", variant=weak.name, seed=min(weak.runs)) if weak else []
+    sheets = sorted((folder.parents[1] / "runs" / runs[0]["run"] / "samples").glob("step_*.png")) if runs else []
+    if not sheets:
+        return None
+    first = weak.runs[min(weak.runs)]
+    sheets = [s for s in sheets if step_of(s) == 0 or step_of(s) >= 0.7 * first.steps[begins(first)]]
+    names = ("red large", "red small", "blue large", "blue small\n(unseen)")
+    with canvas(folder, figure, SHEET_ROWS, len(sheets), size=(1.5 * len(sheets) + 0.9, 3.6)) as axes:
+        for j, sheet in enumerate(sheets):
+            with Image.open(sheet) as picture:
+                cell = picture.height // SHEET_ROWS
+                pixels = np.asarray(picture.convert("RGB"))
+            for i, name in enumerate(names):
+                axes[i][j].imshow(pixels[i * cell : (i + 1) * cell, : 2 * cell], interpolation="nearest")
+                axes[i][j].set(xticks=(), yticks=())
+                axes[i][j].grid(visible=False)
+                for spine in axes[i][j].spines.values():
+                    spine.set_visible(False)
+                if j == 0:
+                    axes[i][j].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
+            axes[0][j].set_title(f"{step_of(sheet):,}", fontsize=9)
+    return figure
+
+
+def step_of(sheet: Path) -> int:
+    return int(sheet.stem.removeprefix("step_"))
+
+
+def emergence(three: list[Outcome], folder: Path) -> Figure:
+    figure = Figure(
+        "emergence",
+        "Three factors at once",
+        "Colour, size and background of the composition in which all three are new. The joint accuracy waits for the "
+        "last factor and then jumps; the mean over factors does not show it.",
+    )
+    runs = [c for o in three for c in o.runs.values()]
+    begin = min(begins(c) for c in runs)
+    steps = runs[0].steps[begin:]
+    lines = {name: [c.factors[name] for c in runs] for name in runs[0].factors}
+    lines |= {"mean": [c.mean for c in runs], "joint": [c.joint for c in runs]}
+    with canvas(folder, figure, size=(6.4, 3.5)) as axis:
+        for (name, each), ink in zip(lines.items(), (*CYCLE[:3], CYCLE[7], "#ED220D"), strict=True):
+            values = torch.stack([smoothed(v)[begin:] for v in each])
+            bold = name in ("mean", "joint")
+            if bold:
+                axis.fill_between(steps, values.amin(0), values.amax(0), color=ink, alpha=0.15, lw=0)
+            axis.plot(steps, values.mean(0), color=ink, label=name, lw=2.2 if bold else 1.2, ls="-" if bold else "--")
+        axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", ylabel="accuracy, unseen")
+        log_ticks(axis.xaxis)
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def masked(found: list[Outcome], folder: Path) -> Figure:
+    figure = Figure(
+        "masked",
+        "Captions that leave out the colour",
+        "The colour of a share of the small red training pictures is not told. Left: probability that the unseen "
+        "small blue circle is blue, over training. Right: late in training, seed by seed.",
+    )
+    hidden = sorted((o for o in found if o.facts["masked"]), key=lambda o: o.facts["masked"])
+    same = {"color_signal": hidden[0].facts["color_signal"], "main": 1}
+    line = [*(o for o in found if o.is_(**same)), *hidden]
+    import matplotlib
+
+    with canvas(folder, figure, 1, 2, size=(8.6, 3.4), width_ratios=(1.5, 1)) as axes:
+        for i, o in enumerate(line):
+            runs = list(o.runs.values())
+            ink = matplotlib.colormaps["plasma"](0.85 * i / max(1, len(line) - 1))
+            begin = min(begins(c) for c in runs)
+            values = torch.stack([smoothed(c.factors["color"])[begin:] for c in runs]).mean(0)
+            axes[0].plot(runs[0].steps[begin:], values, color=ink, label=f"{o.facts['masked']:.0%}")
+            ends = [late(c.factors["color"]) for c in runs]
+            axes[1].plot([o.facts["masked"]] * len(ends), ends, "o", ms=4, color=ink)
+        means = [sum(late(c.factors["color"]) for c in o.runs.values()) / len(o.runs) for o in line]
+        axes[1].plot([o.facts["masked"] for o in line], means, color=CYCLE[7], zorder=0)
+        axes[0].set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", title="blue, unseen")
+        log_ticks(axes[0].xaxis)
+        axes[0].legend(title="not told", fontsize=8, title_fontsize=8)
+        axes[1].set(ylim=(-0.03, 1.03), xlabel="share not told", title="late in training")
+    return figure

@@ -1,0 +1,90 @@
+"""U-Net: starts at zero, keeps shapes, hears everything everywhere, and stands in for a DiT."""
+
+import inspect
+
+import pytest
+import torch
+
+from recombine.config import UsageError, from_json, to_json
+from recombine.nets.conditioning import Conditioning
+from recombine.nets.dit import DiT
+from recombine.nets.unet import UNet, UNetConfig
+from recombine.rng import seeded
+from recombine.worlds.circles import Circles
+
+WORLD = Circles(size=16)
+SMALL = UNetConfig((8, 16), blocks=1, heads=2, told=16)
+
+
+def made(config: UNetConfig = SMALL, shape: tuple[int, int, int] = (3, 16, 16)) -> UNet:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return config.build(Conditioning(), shape, WORLD.space)
+
+
+def opened(net: UNet) -> UNet:
+    rng = seeded("weights")
+    with torch.no_grad():
+        for p in net.parameters():
+            p.add_(0.2 * torch.randn(p.shape, generator=rng))
+    return net
+
+
+@pytest.mark.parametrize(
+    ("config", "shape"),
+    [(SMALL, (3, 16, 16)), (UNetConfig((8,), 2, 1, 8), (1, 7, 5)), (UNetConfig((8, 16, 24), 1, 3, 8), (3, 8, 12))],
+)
+def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(config, shape):
+    x = torch.randn(2, *shape, generator=seeded("x"))
+    out = made(config, shape)(x, torch.tensor([0.1, 0.9]), WORLD.condition((1, 0), 2))
+    assert torch.equal(out, torch.zeros_like(x))
+
+
+def test_every_pixel_the_time_and_the_condition_reach_every_pixel_of_the_answer():
+    net, c = opened(made()), WORLD.condition((1, 0), 1)
+    x, t = torch.randn(1, 3, 16, 16, generator=seeded("x")).requires_grad_(), torch.tensor([0.4]).requires_grad_()
+    for where in ((0, 0), (0, 15), (15, 0), (8, 7)):
+        to_x, to_t = torch.autograd.grad(net(x, t, c)[0, :, *where].sum(), (x, t))
+        assert (to_x != 0).all()
+        assert (to_t != 0).all()
+    assert (net(x, t, c) != net(x, t, WORLD.condition((0, 1), 1))).all()
+
+
+def test_every_residual_block_is_told():
+    net = opened(made())
+    blocks = [m for name, m in net.named_modules() if name.endswith("told")]
+    assert len(blocks) == 2 * len(SMALL.widths) * SMALL.blocks + 1
+    heard: list[torch.Tensor] = []
+    for block in blocks:
+        block.register_forward_hook(lambda _, inputs, out: heard.append(inputs[0]))
+    x = torch.zeros(1, 3, 16, 16)
+    net(x, torch.tensor([0.5]), WORLD.condition((0, 0), 1))
+    assert len(heard) == len(blocks)
+    assert all(torch.equal(h, heard[0]) for h in heard)
+
+
+def test_pictures_do_not_hear_each_other():
+    net, x, t = opened(made()), torch.randn(3, 3, 16, 16, generator=seeded("x")), torch.tensor([0.1, 0.5, 0.9])
+    whole, part = net(x, t, WORLD.condition((1, 1), 3)), net(x[1:2], t[1:2], WORLD.condition((1, 1), 1))
+    torch.testing.assert_close(whole[1:2], part)
+
+
+def test_it_answers_the_call_of_a_dit_and_names_its_condition_alike():
+    assert list(inspect.signature(UNet.forward).parameters) == list(inspect.signature(DiT.forward).parameters)
+    assert list(inspect.signature(UNet.__init__).parameters) == list(inspect.signature(DiT.__init__).parameters)
+    assert type(made().condition).__name__ == "ConditionEmbedding"
+
+
+def test_sides_that_cannot_be_halved_are_refused():
+    with pytest.raises(UsageError, match="3 levels need sides divisible by 4, not 18x16"):
+        made(UNetConfig((8, 8, 8), 1, 1, 8), (3, 18, 16))
+
+
+@pytest.mark.parametrize("bad", [{"widths": ()}, {"widths": (12,)}, {"blocks": 0}, {"heads": 3}, {"told": 0}])
+def test_impossible_networks_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        UNetConfig(**bad)
+
+
+def test_the_config_goes_through_json():
+    assert from_json(to_json(SMALL)) == SMALL
