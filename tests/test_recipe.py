@@ -43,6 +43,13 @@ def test_checkpoints_run_from_nothing_to_the_end_and_lie_dense_at_first(steps, c
     assert gaps[-1] >= max(gaps) - 1
 
 
+def test_checkpoints_are_given_as_steps_or_as_a_number_and_follow_the_length_of_training():
+    assert override(RECIPE, "checkpoints=5").evaluation.at(400) == spaced(400, 5)
+    assert override(RECIPE, "checkpoints=[3,7]").evaluation.at(400) == (3, 7, 400)
+    with pytest.raises(UsageError, match="checkpoints must be positive"):
+        override(RECIPE, "checkpoints=0")
+
+
 def test_a_batch_is_a_function_of_its_step_alone(tmp_path):
     one, other = made(tmp_path), made(tmp_path)
     later = one.batch(5)

@@ -23,7 +23,7 @@ from recombine.studies import training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
 from recombine.studies.lab import Lab
 from recombine.studies.levels import judged
-from recombine.studies.recipe import Evaluation, Recipe, spaced
+from recombine.studies.recipe import Evaluation, Recipe
 from recombine.studies.runs import compute
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import VQ
@@ -68,16 +68,16 @@ def smoke() -> Recipe:
 
 def laptop() -> Recipe:
     net = DiTConfig(TransformerConfig(depth=3, width=96, heads=4), patch=1)
-    train = TrainConfig(steps=2000, batch=64, lr=1e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
+    train = TrainConfig(steps=2000, batch=32, lr=2e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
     world = Shapes2D(size=20, wander=0.3)
     tokenizer = Autoencoder(VQ(), width=32, fine=0, steps=1000, batch=16, lr=4e-3)
-    evaluation = Evaluation(spaced(2000, 9), 32, Euler(12))
+    evaluation = Evaluation(9, 32, Euler(12))
     return Recipe(world=world, tokenizer=tokenizer, net=net, train=train, evaluation=evaluation)
 
 
 def full() -> Recipe:
     train = TrainConfig(steps=8000, batch=256, lr=5e-4, precision="bfloat16")
-    evaluation = Evaluation(spaced(8000, 14), 256, Heun(25), probe_steps=2000)
+    evaluation = Evaluation(14, 256, Heun(25), probe_steps=2000)
     return Recipe(tokenizer=Autoencoder(VQ()), net=DiTConfig(patch=1), train=train, pool=10_000, evaluation=evaluation)
 
 

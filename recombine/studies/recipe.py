@@ -27,11 +27,12 @@ def spaced(steps: int, count: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """When and how samples are drawn and scored: with `solver` where a diffusion is trained (`guidance` 1 = none), by
+    """When and how samples are drawn and scored. `checkpoints`: the steps, or how many of them, spaced evenly in the square
+    root; the end is always one. Drawn with `solver` where a diffusion is trained (`guidance` 1 = none), by
     `decoding` where tokens are predicted. `probe_steps` is how long the trained probes train, and `probe_version` which they
     are: scores are kept with the run, so they belong to its name."""
 
-    checkpoints: tuple[int, ...] = (0,)
+    checkpoints: int | tuple[int, ...] = (0,)
     samples: int = 256
     solver: Solver = field(default_factory=Heun)
     guidance: float = 1.0
@@ -42,6 +43,13 @@ class Evaluation:
     def __post_init__(self) -> None:
         if self.samples < 1:
             raise ValueError(f"samples must be positive, not {self.samples}")
+        if isinstance(self.checkpoints, int) and self.checkpoints < 1:
+            raise ValueError(f"checkpoints must be positive, not {self.checkpoints}")
+
+    def at(self, steps: int) -> tuple[int, ...]:
+        """When a training of so many steps is looked at."""
+        asked = spaced(steps, self.checkpoints) if isinstance(self.checkpoints, int) else self.checkpoints
+        return tuple(sorted({*asked, steps}))
 
 
 @dataclass(frozen=True)

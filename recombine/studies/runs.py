@@ -108,8 +108,7 @@ class Run:
 
     def train(self) -> nn.Module:
         r, loss = self.recipe, self.recipe.objective.loss
-        at = (*r.evaluation.checkpoints, r.train.steps)
-        plan = (self.batch, r.train, self.folder, self.machine, self.observe, at)
+        plan = (self.batch, r.train, self.folder, self.machine, self.observe, r.evaluation.at(r.train.steps))
         return train(self.net, loss, *plan, taught=r.objective.taught)
 
 

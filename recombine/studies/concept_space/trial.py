@@ -89,7 +89,7 @@ class Trial:
     @cached_property
     def checkpoints(self) -> tuple[int, ...]:
         r = self.course.recipe
-        return tuple(sorted({*r.evaluation.checkpoints, r.train.steps}))
+        return r.evaluation.at(r.train.steps)
 
     @cached_property
     def unseen(self) -> Composition:
