@@ -1,0 +1,84 @@
+"""CLEVR_v1.0 as it is downloaded: pictures and scenes, with the interface of the drawn ones."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from recombine.config import UsageError
+from recombine.worlds.scenes.clevr_read import Shelf, read
+from recombine.worlds.scenes.scene import MOST, Labelled, SceneSource
+
+
+@dataclass(frozen=True)
+class Clevr(SceneSource):
+    """One split of the set at `path`. `size` and `view` are those of `Scenes`; a picture from which the crop would cut an
+    object's centre is left out. `counts` keeps the pictures with so many objects (none: all), and of these the first
+    `limit` (None: all). Drawing picks pictures with replacement. `content` is the digest of scenes and pictures: make one
+    by `open`, which checks everything and fills it in."""
+
+    path: str
+    split: str = "val"
+    size: int = 64
+    view: Literal["crop", "squeeze", "wide"] = "crop"
+    counts: tuple[int, ...] = ()
+    limit: int | None = None
+    content: str = ""
+
+    def __post_init__(self) -> None:
+        if not 16 <= self.size <= 1024:
+            raise ValueError(f"size={self.size}: must lie between 16 and 1024")
+        if not set(self.counts) <= set(range(MOST + 1)):
+            raise ValueError(f"counts={list(self.counts)}: numbers of objects from 0 to {MOST}")
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"limit={self.limit}: at least one picture is needed")
+
+    @classmethod
+    def open(cls, path: str | Path, split: str = "val", **settings: object) -> "Clevr":
+        """The split, read through and checked from the first scene to the last."""
+        _load.cache_clear()
+        _resident.cache_clear()
+        clevr = cls(str(Path(path).resolve()), split, **settings)
+        return replace(clevr, content=clevr.shelf.content)
+
+    @property
+    def shelf(self) -> Shelf:
+        """Read when first needed, then kept."""
+        shelf = _load(replace(self, content=""))
+        if self.content and self.content != shelf.content:
+            raise UsageError(f"{self.path}: its content is now {shelf.content}, not {self.content}; open it anew")
+        return shelf
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        return tuple(self.shelf.images.shape[1:])
+
+    @property
+    def slots(self) -> int:
+        return self.shelf.present.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.shelf.images)
+
+    def take(self, rows: Int[Tensor, "b"]) -> Labelled:
+        """These pictures, in the order of the scenes file."""
+        shelf = _resident(self, rows.device)
+        return Labelled(shelf.images[rows].float() / 255, shelf.centres[rows], shelf.present[rows], shelf.kind[rows])
+
+    def sample(self, count: int, rng: torch.Generator) -> Labelled:
+        return self.take(torch.randint(len(self), (count,), generator=rng, device=rng.device))
+
+
+@lru_cache(maxsize=4)
+def _resident(clevr: Clevr, device: torch.device) -> Shelf:
+    """The pictures, kept on the device that draws from them."""
+    return clevr.shelf.to(device)
+
+
+@lru_cache(maxsize=4)
+def _load(clevr: Clevr) -> Shelf:
+    return read(Path(clevr.path), clevr.split, clevr.size, clevr.view, clevr.counts, clevr.limit)

@@ -1,0 +1,165 @@
+"""Reading a CLEVR folder: `images/<split>/*.png` and `scenes/CLEVR_<split>_scenes.json`. The first thing that is wrong ends
+it with one line that names it. Scenes and objects are counted from 1."""
+
+import hashlib
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int, UInt8
+from PIL import Image, ImageOps
+from torch import Tensor
+
+from recombine.config import UsageError
+from recombine.worlds.scenes.scene import COLORS, MATERIALS, MOST, SHAPES, SIZES
+
+UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
+BATCH = 256
+"""Pictures that are decoded at a time."""
+ATTRIBUTES = {"shape": SHAPES, "color": tuple(COLORS), "material": MATERIALS, "size": tuple(SIZES)}
+
+
+class Described(NamedTuple):
+    """One scene of the file: its picture's name, and of each object the centre in pixels and the four indices."""
+
+    file: str
+    centres: list[tuple[float, float]]
+    kind: list[list[int]]
+
+
+class Shelf(NamedTuple):
+    """What is kept of a split."""
+
+    images: UInt8[Tensor, "n 3 h w"]
+    centres: Float[Tensor, "n k 2"]
+    present: Bool[Tensor, "n k"]
+    kind: Int[Tensor, "n k 4"]
+    content: str
+
+    def to(self, device: torch.device) -> "Shelf":
+        return Shelf(*(part.to(device) for part in self[:4]), self.content)
+
+
+def read(root: Path, split: str, size: int, view: str, counts: tuple[int, ...], limit: int | None) -> Shelf:
+    if not root.is_dir():
+        raise UsageError(f"{root}: there is no such folder")
+    file, folder = root / "scenes" / f"CLEVR_{split}_scenes.json", root / "images" / split
+    scenes = [s for s in described(file) if not counts or len(s.kind) in counts]
+    kept = picked(folder, scenes, size, view, limit)
+    if not kept:
+        wanted = f" with {', '.join(map(str, counts))} objects" if counts else ""
+        raise UsageError(f"{file}: has no picture{wanted} that shows all its objects")
+    images, centres, kinds, digests = zip(*kept, strict=True)
+    content = hashlib.sha256(b"".join(digests) + repr((centres, kinds)).encode()).hexdigest()[:16]
+    pictures = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
+    slots = max(1, *(len(kind) for kind in kinds))
+    return Shelf(pictures, *padded(centres, kinds, slots), content)
+
+
+def padded(centres: tuple, kinds: tuple, slots: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Centres, presence and kinds with as many slots for every picture."""
+    place, kind = torch.zeros(len(kinds), slots, 2), torch.zeros(len(kinds), slots, 4, dtype=torch.long)
+    for i, (some, sorts) in enumerate(zip(centres, kinds, strict=True)):
+        if sorts:
+            place[i, : len(some)], kind[i, : len(sorts)] = torch.tensor(some), torch.tensor(sorts)
+    count = torch.tensor([len(sorts) for sorts in kinds])
+    return place, torch.arange(slots) < count[:, None], kind
+
+
+def described(file: Path) -> list[Described]:
+    """Every scene of the file, checked."""
+    try:
+        data = json.loads(file.read_bytes())
+    except OSError:
+        raise UsageError(
+            f"{file}: cannot be read; CLEVR has images/<split> and scenes/CLEVR_<split>_scenes.json"
+        ) from None
+    except ValueError as error:
+        raise UsageError(f"{file}: is not valid JSON ({str(error).splitlines()[0]})") from None
+    scenes = data.get("scenes") if isinstance(data, dict) else None
+    if not isinstance(scenes, list) or not scenes:
+        raise UsageError(f"{file}: holds no list of 'scenes'")
+    return [_scene(scene, f"{file}: scene {i}") for i, scene in enumerate(scenes, 1)]
+
+
+def _scene(scene: Any, where: str) -> Described:
+    name, objects = (scene.get(k) if isinstance(scene, dict) else None for k in ("image_filename", "objects"))
+    if not isinstance(name, str) or Path(name).name != name:
+        raise UsageError(f"{where}: 'image_filename' is {name!r}, not the name of a file")
+    if not isinstance(objects, list) or len(objects) > MOST:
+        many = f"holds {len(objects)}" if isinstance(objects, list) else "is no list"
+        raise UsageError(f"{where}: 'objects' {many}; at most {MOST} objects are allowed")
+    found = [_object(thing, f"{where}, object {i}") for i, thing in enumerate(objects, 1)]
+    return Described(name, [centre for centre, _ in found], [kind for _, kind in found])
+
+
+def _object(thing: Any, where: str) -> tuple[tuple[float, float], list[int]]:
+    thing = thing if isinstance(thing, dict) else {}
+    for name, known in ATTRIBUTES.items():
+        if thing.get(name) not in known:
+            raise UsageError(f"{where}: {name!r} is {thing.get(name)!r}, not one of {', '.join(known)}")
+    centre = thing.get("pixel_coords")
+    if not isinstance(centre, list) or len(centre) < 2 or not all(isinstance(c, int | float) for c in centre[:2]):
+        raise UsageError(f"{where}: 'pixel_coords' is {centre!r}, not a list of numbers")
+    return (float(centre[0]), float(centre[1])), [known.index(thing[name]) for name, known in ATTRIBUTES.items()]
+
+
+class Picture(NamedTuple):
+    """A picture at its final size, the digest of its file, and the part of the file's picture that it shows."""
+
+    pixels: UInt8[np.ndarray, "h w 3"]
+    digest: bytes
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+Kept = tuple[np.ndarray, list[tuple[float, float]], list[list[int]], bytes]
+
+
+def picked(folder: Path, scenes: list[Described], size: int, view: str, limit: int | None) -> list[Kept]:
+    """The pictures that show the centres of all their objects, decoded by several threads."""
+    kept: list[Kept] = []
+    with ThreadPoolExecutor() as pool:
+        for start in range(0, len(scenes), BATCH):
+            part = scenes[start : start + BATCH]
+            for scene, picture in zip(part, pool.map(lambda s: _picture(folder, s, size, view), part), strict=True):
+                kept += _shown(scene, picture)
+                if kept and kept[-1][0].shape != kept[0][0].shape:
+                    raise UsageError(
+                        f"{folder}: {scene.file!r} has another shape than the first picture; use crop or squeeze"
+                    )
+                if len(kept) == limit:
+                    return kept
+    return kept
+
+
+def _shown(scene: Described, picture: Picture) -> list[Kept]:
+    """The scene with its centres as fractions, or nothing where a centre is cut off."""
+    centres = [((x - picture.left) / picture.width, (y - picture.top) / picture.height) for x, y in scene.centres]
+    whole = all(0 <= x <= 1 and 0 <= y <= 1 for x, y in centres)
+    return [(picture.pixels, centres, scene.kind, picture.digest)] if whole else []
+
+
+def _picture(folder: Path, scene: Described, size: int, view: str) -> Picture:
+    try:
+        data = (folder / scene.file).read_bytes()
+    except OSError:
+        raise UsageError(f"{folder}: the scenes name {scene.file!r}, and there is no such file") from None
+    try:
+        image = Image.open(io.BytesIO(data)).convert("RGB")
+    except UNREADABLE:
+        raise UsageError(f"{folder}: {scene.file!r} is not a picture that can be read") from None
+    (w, h), digest = image.size, hashlib.sha256(data).digest()
+    if view == "crop":
+        side = float(min(w, h))
+        return Picture(
+            np.asarray(ImageOps.fit(image, (size, size))), digest, (w - side) / 2, (h - side) / 2, side, side
+        )
+    shape = (round(size * w / h) if view == "wide" else size, size)
+    return Picture(np.asarray(image.resize(shape)), digest, 0.0, 0.0, float(w), float(h))
