@@ -12,6 +12,7 @@ MODULES = {
     "composition": "composition",
     "conditioning": "conditioning",
     "objectives": "objectives",
+    "nuisance": "nuisance",
     "tokenizers": "tokenizers",
     "jepa": "jepa",
     "circuits": "circuits",

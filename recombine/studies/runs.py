@@ -24,6 +24,7 @@ from recombine.tokenizers.base import Codec, Tokenizer
 from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
+from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Condition, code
 
 
@@ -131,22 +132,35 @@ def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
     on what each learned tokenizer makes of real pictures: no generator behind it can be better."""
     for recipe in recipes.values():
         recipe.check()
-    first = next(iter(recipes.values()))
-    probes = make_probes(first, lab)
-    real = 64 if lab.scale == "smoke" else 1024
-    rows: list[Row] = [r for p in probes for r in real_accuracy(p, first.world, first.split, real, lab.machine.device)]
-    codecs: dict[Tokenizer, Codec] = {}
+    probes: dict[World, list[Probe]] = {}
+    codecs: dict[tuple[World, Tokenizer], Codec] = {}
+    rows: list[Row] = []
     for variant, recipe in recipes.items():
-        if recipe.tokenizer not in codecs:
-            codecs[recipe.tokenizer] = open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
-        codec = codecs[recipe.tokenizer]
+        if recipe.world not in probes:
+            probes[recipe.world] = make_probes(recipe, lab)
+            mine = real(recipe, probes[recipe.world], lab)
+            rows += mine if len(probes) == 1 else [r | {"variant": variant} for r in mine]
+        judges, key = probes[recipe.world], (recipe.world, recipe.tokenizer)
+        if key not in codecs:
+            codecs[key] = open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
         if not isinstance(recipe.tokenizer, Pixels):
-            limits = ceiling(codec, probes, recipe.world, recipe.split, real, lab.machine.device)
+            limits = ceiling(codecs[key], judges, recipe.world, recipe.split, many(lab), lab.machine.device)
             rows += [r | {"variant": variant} for r in limits]
         for seed in range(lab.seeds):
-            run = Run(replace(recipe, seed=recipe.seed + seed), lab, probes, codec)
+            run = Run(replace(recipe, seed=recipe.seed + seed), lab, judges, codecs[key])
             rows += [r | {"variant": variant, "seed": seed} for r in one(run, variant, seed)]
     return rows
+
+
+def real(recipe: Recipe, probes: list[Probe], lab: Lab) -> list[Row]:
+    """What the probes are worth on real pictures."""
+    world, split = recipe.world, recipe.split
+    return [r for p in probes for r in real_accuracy(p, world, split, many(lab), lab.machine.device)]
+
+
+def many(lab: Lab) -> int:
+    """Real pictures of each composition."""
+    return 64 if lab.scale == "smoke" else 1024
 
 
 def one(run: Run, variant: str, seed: int) -> list[Row]:

@@ -20,7 +20,7 @@ from recombine.train.loop import train
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Split, code
 
-STATISTICS = 4096
+STATISTICS = 1024
 """Pictures from which the mean and variance of latents are taken."""
 
 
