@@ -88,6 +88,14 @@ def test_verdicts_follow_from_rows(judge, means, verdict):
     assert judge(accuracies(**means)).holds == verdict
 
 
+def test_the_linear_probe_speaks_only_where_it_is_right_on_real_pictures():
+    linear = Rows(r | {"probe": "linear"} for r in accuracies(maskgit=0.5) if r["probe"] == "cnn")
+    real = lambda joint: Rows([{"kind": "probe", "probe": "linear", "joint": j} for j in (1.0, joint)])  # noqa: E731
+    said = lambda joint: objectives.judge_maskgit(Rows([*accuracies(maskgit=0.0), *linear, *real(joint)])).measured  # noqa: E731
+    assert said(0.96)["maskgit, linear probe"] == 0.5
+    assert "maskgit, linear probe" not in said(0.6)
+
+
 def test_a_level_that_was_not_measured_gives_no_verdict():
     rows = Rows(r for r in accuracies(maskgit=0.0, givt=1.0) if r["level"] < 2)
     with pytest.raises(LookupError):

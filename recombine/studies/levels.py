@@ -22,6 +22,12 @@ def probe_of(rows: Rows) -> str:
     return "read" if "read" in names else "cnn"
 
 
+def trusted(rows: Rows, probe: str) -> bool:
+    """Whether a probe is right on real pictures of every composition (0.95): no other is worth showing."""
+    real = rows.where(kind="probe", probe=probe).column("joint")
+    return bool(real) and min(real) >= 0.95
+
+
 def curve(rows: Rows, variant: str, seed: int, level: int, column: str = "joint", probe: str | None = None) -> Curve:
     """The mean over a level's compositions at every checkpoint of one run."""
     some = rows.where(kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows))
@@ -56,16 +62,18 @@ def over_seeds(
 
 def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], Found], dict[str, float]]:
     """Late means of the variants in `papers` at each level, by the classifier, the papers' kind of judge; and what a claim says
-    it measured: those, the best checkpoint and the paper's number, and the strict reader's where the world has one."""
+    it measured: those, the best checkpoint and the paper's number, beside them the strict reader's and, where it is
+    right on real pictures, the linear probe's."""
     found = {(name, level): over_seeds(rows, name, level, late, "cnn") for name in papers for level in (0, 1, 2)}
-    strict = bool(rows.where(kind="accuracy", probe="read"))
+    beside = {"strict reader": "read"} if rows.where(kind="accuracy", probe="read") else {}
+    beside |= {"linear probe": "linear"} if trusted(rows, "linear") else {}
     measured: dict[str, float] = {}
     for name, paper in papers.items():
         measured |= {name: found[name, 2].mean, f"paper_{name}": paper}
         measured |= {f"{name}, {word}": found[name, k].mean for k, word in ((1, "level 1"), (0, "seen"))}
         measured[f"{name}, best"] = over_seeds(rows, name, 2, best, "cnn").mean
-        if strict:
-            measured[f"{name}, strict reader"] = over_seeds(rows, name, 2, late, "read").mean
+        for word, probe in beside.items():
+            measured[f"{name}, {word}"] = over_seeds(rows, name, 2, late, probe).mean
     return found, measured
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from recombine.figures import CYCLE, LEVELS, Figure, canvas
 from recombine.studies.base import Rows
-from recombine.studies.levels import curve, seeds_of
+from recombine.studies.levels import curve, seeds_of, trusted
 from recombine.worlds.factors import RESERVED
 
 
@@ -31,9 +31,11 @@ def level_name(level: int) -> str:
 
 
 def probes_of(rows: Rows) -> list[str]:
-    """A classifier, which must choose, and the world's reader, which may refuse."""
+    """A classifier, which must choose, the world's reader, which may refuse, and the paper's linear probe where it is right
+    on real pictures."""
     names = {r["probe"] for r in rows.where(kind="accuracy")}
-    return [name for name in ("cnn", "read") if name in names] or sorted(names)
+    shown = ("cnn", "linear", "read") if trusted(rows, "linear") else ("cnn", "read")
+    return [name for name in shown if name in names] or sorted(names)
 
 
 def plot_level(axis: Any, rows: Rows, which: Line, color: str, label: str) -> None:
@@ -65,7 +67,8 @@ def levels(rows: Rows, folder: Path) -> Figure:
         "levels",
         "Accuracy per level over training",
         "Share of samples that show all factors asked for, by the number of factors in which the composition differs from "
-        "any seen one. Thin lines are seeds. 'cnn' is a classifier, which must choose; 'read' fits shapes and may refuse.",
+        "any seen one. Thin lines are seeds. 'cnn' and 'linear' are classifiers, which must choose; 'read' fits shapes and may "
+        "refuse.",
     )
     panels = [(variant, probe) for probe in probes for variant in variants]
     high, wide = (1, len(probes)) if len(variants) == 1 else (len(probes), len(variants))
