@@ -52,11 +52,14 @@ def _essence(value: Any) -> JSON:
         return to_json(value)
     hints = typing.get_type_hints(type(value))
     given = {f.name: convert(getattr(value, f.name), hints[f.name], f.name) for f in dataclasses.fields(value)}
-    told = {f.name: _essence(given[f.name]) for f in dataclasses.fields(value) if given[f.name] != _default(f)}
+    told = {f.name: _essence(given[f.name]) for f in dataclasses.fields(value) if given[f.name] != _unnamed(f)}
     return {"class": class_path(type(value)), **told}
 
 
-def _default(field: dataclasses.Field) -> Any:
+def _unnamed(field: dataclasses.Field) -> Any:
+    """The value of a field that does not enter the name: its default, or what its metadata says (a version's first)."""
+    if "unnamed" in field.metadata:
+        return field.metadata["unnamed"]
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field.default

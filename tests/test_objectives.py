@@ -24,8 +24,8 @@ SCALES = ("smoke", "laptop", "full")
 
 
 def accuracies(**means: float) -> Rows:
-    """Rows of three seeds: `name=level2`, seen 0.95, level 1 halfway."""
-    rows = Rows()
+    """Rows of three seeds: `name=level2`, seen 0.95, level 1 halfway; a perfect tokenizer."""
+    rows = Rows({"kind": "ceiling", "variant": n, "probe": "cnn", "level": 2, "joint": 1.0} for n in means)
     for name, level2 in means.items():
         variant = name.replace("_", "+").replace("0", ", ")
         for level, joint in ((0, 0.95), (1, (0.95 + level2) / 2), (2, level2)):
@@ -66,8 +66,9 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
 @pytest.mark.parametrize(
     ("judge", "means", "verdict"),
     [
-        (objectives.judge_maskgit, {"maskgit": 0.01}, True),
-        (objectives.judge_maskgit, {"maskgit": 0.6}, False),
+        (objectives.judge_maskgit, {"maskgit": 0.01, "dit": 0.9}, True),
+        (objectives.judge_maskgit, {"maskgit": 0.01, "dit": 0.02}, "partly"),
+        (objectives.judge_maskgit, {"maskgit": 0.6, "dit": 0.9}, False),
         (objectives.judge_head, {"maskgit": 0.1, "givt": 0.7}, True),
         (objectives.judge_head, {"maskgit": 0.4, "givt": 0.7}, "partly"),
         (objectives.judge_head, {"maskgit": 0.9, "givt": 0.7}, False),
@@ -89,11 +90,26 @@ def test_verdicts_follow_from_rows(judge, means, verdict):
 
 
 def test_the_linear_probe_speaks_only_where_it_is_right_on_real_pictures():
-    linear = Rows(r | {"probe": "linear"} for r in accuracies(maskgit=0.5) if r["probe"] == "cnn")
-    real = lambda joint: Rows([{"kind": "probe", "probe": "linear", "joint": j} for j in (1.0, joint)])  # noqa: E731
-    said = lambda joint: objectives.judge_maskgit(Rows([*accuracies(maskgit=0.0), *linear, *real(joint)])).measured  # noqa: E731
+    linear = Rows(r | {"probe": "linear"} for r in accuracies(maskgit=0.5, dit=0.5) if r["probe"] == "cnn")
+
+    def said(joint: float) -> dict:
+        real = Rows([{"kind": "probe", "probe": "linear", "joint": j} for j in (1.0, joint)])
+        return objectives.judge_maskgit(Rows([*accuracies(maskgit=0.0, dit=0.9), *linear, *real])).measured
+
     assert said(0.96)["maskgit, linear probe"] == 0.5
     assert "maskgit, linear probe" not in said(0.6)
+
+
+def test_a_gain_must_stand_clear_of_its_seeds():
+    rows = accuracies(jepa=0.5, jepa0one_layer=0.3)
+    rows = Rows(r | {"variant": r["variant"].replace("+", " ")} for r in rows)
+    noisy = Rows(
+        r | {"joint": r["joint"] + (0.4 * (r.get("seed", 1) - 1) if r["variant"] == "jepa" else 0)} for r in rows
+    )
+    assert jepa.judge_layers(rows).holds is True
+    assert jepa.judge_layers(noisy).holds == "partly"
+    with pytest.raises(LookupError, match="nothing to repair"):
+        jepa.judge_repair(accuracies(maskgit=0.9, jepa=0.95))
 
 
 def test_a_level_that_was_not_measured_gives_no_verdict():

@@ -51,7 +51,7 @@ class ProbeConfig:
     kind: Literal["linear", "cnn"] = "linear"
     train: TrainConfig = field(default_factory=lambda: TrainConfig(steps=600, batch=256, lr=2e-3, warmup=20, ema=0.98))
     seed: int = 0
-    version: int = PROBE_VERSION
+    version: int = field(default=PROBE_VERSION, metadata={"unnamed": 1})
 
 
 class ProbeNet(nn.Module):

@@ -49,7 +49,7 @@ class Decoding:
         """How many of `length` tokens are still hidden after each round; at least one is shown in every round."""
         steps = min(self.steps, length)
         wish = [math.floor(length * math.cos(math.pi / 2 * (i + 1) / steps)) for i in range(steps)]
-        return [min(w, length - 1 - i) for i, w in enumerate(wish)]
+        return [max(0, min(w, length - 1 - i)) for i, w in enumerate(wish)]
 
     def sure(self, head: Head) -> bool:
         """Whether the surest tokens come first."""

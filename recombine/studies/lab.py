@@ -48,9 +48,9 @@ def run_study(study: Study, settings: Any, lab: Lab) -> Path:
         return folder
     provenance = _provenance(lab, time.perf_counter() - began)
     verdicts = [judge(c, rows, lab.scale, lab.seeds, provenance).json(study.name) for c in study.claims]
-    figures = [entry(f) for f in study.draw(rows, folder / "figures")]
     write_rows(folder / "rows.jsonl", rows)
     write_json(folder / "claims.json", verdicts)
+    figures = [entry(f) for f in study.draw(rows, folder / "figures")]
     write_json(folder / "study.json", _facts(study, settings, lab) | {"figures": figures, "provenance": provenance})
     return folder
 

@@ -83,3 +83,14 @@ def level_mean(rows: Rows, level: int) -> float:
     if not values:
         raise LookupError(f"no rows at level {level}")
     return sum(values) / len(values)
+
+
+def gain(more: Found, less: Found) -> Found:
+    """What one variant is above another, seed by seed; both have the same seeds."""
+    values = [a - b for a, b in zip(more.values, less.values, strict=True)]
+    return Found(sum(values) / len(values), student(values), values)
+
+
+def clear(found: Found, least: float) -> bool:
+    """A mean of at least `least` whose interval over seeds lies above zero."""
+    return bool(found.mean >= least and (found.interval is None or found.interval[0] > 0))

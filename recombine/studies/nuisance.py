@@ -14,7 +14,7 @@ from typing import Any
 from recombine.studies import objectives, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
 from recombine.studies.lab import Lab
-from recombine.studies.levels import late, over_seeds
+from recombine.studies.levels import clear, gain, late, over_seeds
 from recombine.studies.objectives import Family, Objectives
 from recombine.studies.recipe import Recipe
 from recombine.studies.runs import compute
@@ -57,9 +57,9 @@ def judge_wander(rows: Rows) -> Judgement:
         for word in ("near", "far"):
             measured |= {f"{name}, {word}": over_seeds(rows, f"{name}, {word}", 2, late, "cnn").mean}
             measured |= {f"{name}, {word}, level 1": over_seeds(rows, f"{name}, {word}", 1, late, "cnn").mean}
-    gain = measured["maskgit, far"] - measured["maskgit, near"]
-    found = over_seeds(rows, "maskgit, far", 2, late, "cnn")
-    return Judgement(gain >= 0.5 or ("partly" if gain >= 0.2 else False), measured, found.interval)
+    far, near = (over_seeds(rows, f"maskgit, {word}", 2, late, "cnn") for word in ("far", "near"))
+    lift = gain(far, near)
+    return Judgement(clear(lift, 0.5) or ("partly" if lift.mean >= 0.2 else False), measured, lift.interval)
 
 
 def describe(settings: Nuisance) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Evaluation:
     solver: Solver = field(default_factory=Heun)
     guidance: float = 1.0
     probe_steps: int = 300
-    probe_version: int = PROBE_VERSION
+    probe_version: int = field(default=PROBE_VERSION, metadata={"unnamed": 1})
     decoding: Decoding = field(default_factory=Decoding)
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
 from recombine.worlds.base import World
-from recombine.worlds.factors import Composition, Condition, code
+from recombine.worlds.factors import Composition, Condition, Split, code
 
 
 @dataclass
@@ -133,14 +133,14 @@ def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
     for recipe in recipes.values():
         recipe.check()
     probes: dict[World, list[Probe]] = {}
-    codecs: dict[tuple[World, Tokenizer], Codec] = {}
+    codecs: dict[tuple[World, Split, Tokenizer], Codec] = {}
     rows: list[Row] = []
     for variant, recipe in recipes.items():
         if recipe.world not in probes:
             probes[recipe.world] = make_probes(recipe, lab)
             mine = real(recipe, probes[recipe.world], lab)
             rows += mine if len(probes) == 1 else [r | {"variant": variant} for r in mine]
-        judges, key = probes[recipe.world], (recipe.world, recipe.tokenizer)
+        judges, key = probes[recipe.world], (recipe.world, recipe.split, recipe.tokenizer)
         if key not in codecs:
             codecs[key] = open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
         if not isinstance(recipe.tokenizer, Pixels):
@@ -169,7 +169,9 @@ def one(run: Run, variant: str, seed: int) -> list[Row]:
     if lab.fresh:
         folder.erase()
     lab.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
-    if not folder.done:
+    if folder.done:
+        folder.open()  # refuses a folder that holds another config
+    else:
         run.train()
     lab.record(folder, variant, seed)
     rows = [r | {"run": folder.digest} for r in folder.rows()]

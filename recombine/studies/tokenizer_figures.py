@@ -22,7 +22,7 @@ def ceilings(rows: Rows, folder: Path) -> Figure:
     size = (4.2 * len(probes) + 1.4, 3.2)
     with canvas(folder, figure, 1, len(probes), size=size, sharey=True, squeeze=False) as axes:
         for axis, probe in zip(axes[0], probes, strict=True):
-            for level in (0, 1, 2):
+            for level in sorted({r["level"] for r in limit}):
                 draw_level(axis, limit.where(probe=probe), names, level)
             axis.set_xticks(range(len(names)), [n.replace(", ", "\n") for n in names])
             axis.set(title=f"by {probe}", ylim=(-0.03, 1.05))
@@ -32,11 +32,11 @@ def ceilings(rows: Rows, folder: Path) -> Figure:
 
 
 def draw_level(axis, rows: Rows, names: list[str], level: int) -> None:
-    left = 0.26 * (level - 1)
+    left = 0.26 * (min(level, 2) - 1)
     for i, name in enumerate(names):
         some = rows.where(variant=name)
         label = level_name(level) if i == 0 else None
-        axis.bar(i + left, level_mean(some, level), 0.24, color=LEVELS[level], label=label)
+        axis.bar(i + left, level_mean(some, level), 0.24, color=LEVELS[min(level, 4)], label=label)
         seeds = sorted({r["seed"] for r in some})
         if len(seeds) > 1:
             each = [level_mean(some.where(seed=s), level) for s in seeds]

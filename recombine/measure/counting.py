@@ -1,0 +1,140 @@
+"""Counting: found objects against the marks that asked for them, and how far a model can count.
+
+A mark is hit by a found object within a radius of it. Each object hits one mark at most; the pairs are chosen so that as many
+marks as possible are hit. A picture is
+
+- complete: every mark is hit;
+- exact: it holds as many objects as marks, wherever they are;
+- right: both.
+
+The criterion of `k_max`: K_max is the largest number of marks K such that for every number from 1 to K that was tried, at
+least half of the pictures (`threshold`) are right. For models whose training pictures hold objects that no mark names (Exps 2
+and 2L), more objects than marks are no error, and it is enough that the pictures are complete."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from recombine.measure.intervals import wilson
+from recombine.rng import seeded
+from recombine.worlds.places import Places
+from recombine.worlds.scenes.scene import MOST, Scene
+from recombine.worlds.scenes.world import Scenes, View
+
+Find = Callable[[Float[Tensor, "b c h w"]], Places]
+"""Pictures -> the places of their objects: a trained `Detector`, or whatever knows them."""
+RADIUS = 1 / 16
+"""How far from its mark an object may be found, as a share of the picture: one cell of the grid that marks are given on."""
+SHOWN = 0.25
+"""An object of which less is visible than this share of its whole mask is hidden: to find it is no error, nor to miss it."""
+BAR = ((6, 0.97), (10, 0.90))
+"""What a detector must reach on real pictures before it judges: up to so many objects, this share counted exactly."""
+CHUNK = 256
+"""How many pictures are drawn with all their masks at once."""
+
+
+class Tally(NamedTuple):
+    """For each picture: how many marks there were, how many of them were hit, and how many objects were found in all."""
+
+    marks: Int[Tensor, "b"]
+    hits: Int[Tensor, "b"]
+    total: Int[Tensor, "b"]
+
+
+def match(found: Places, marks: Places, radius: float = RADIUS) -> tuple[Bool[Tensor, "b k"], Bool[Tensor, "b n"]]:
+    """Which marks are hit, and which of the found objects hit one: as many pairs as possible within the radius, and of all
+    such choices the one with the least sum of distances."""
+    apart = torch.cdist(marks.at.double(), found.at.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    near = (apart <= radius) & marks.present[:, :, None] & found.present[:, None]
+    far = 1 + min(near.shape[1:]) * radius
+    hit, used = torch.zeros(marks.present.shape, dtype=torch.bool), torch.zeros(found.present.shape, dtype=torch.bool)
+    for i, (cost, allowed) in enumerate(zip(apart.where(near, far).cpu().numpy(), near.cpu().numpy(), strict=True)):
+        mark, other = linear_sum_assignment(cost)
+        kept = allowed[mark, other]
+        hit[i, mark[kept]], used[i, other[kept]] = True, True
+    return hit.to(near.device), used.to(near.device)
+
+
+def tally(found: Places, marks: Places, hidden: Places | None = None, radius: float = RADIUS) -> Tally:
+    """Found objects against marks. An object that hits no mark but lies where one is `hidden` is left out of the total."""
+    hit, used = match(found, marks, radius)
+    if hidden is not None:
+        found = found.keep(~match(found.keep(~used), hidden, radius)[1])
+    return Tally(*(part.sum(1) for part in (marks.present, hit, found.present)))
+
+
+def row(counts: Tally) -> dict[str, Any]:
+    """What pictures with the same number of marks amount to: shares of complete, exact and right ones with their Wilson
+    intervals, the share of all marks that are hit, and the mean number of objects."""
+    n, asked = len(counts.marks), int(counts.marks.sum())
+    complete, exact = counts.hits == counts.marks, counts.total == counts.marks
+    made = {"n": n, "hits": int(counts.hits.sum()) / asked if asked else 1.0}
+    for name, good in (("complete", complete), ("exact", exact), ("right", complete & exact)):
+        low, high = wilson(int(good.sum()), n)
+        made |= {name: _mean(good), f"{name}_low": low, f"{name}_high": high}
+    return made | {"total": _mean(counts.total)}
+
+
+def _mean(values: Tensor) -> float:
+    return float(values.double().mean())
+
+
+def curve(found: Places, marks: Places, radius: float = RADIUS) -> list[dict[str, Any]]:
+    """One row for every number of marks among the pictures, smallest first."""
+    counts = tally(found, marks, radius=radius)
+    each = ((k, counts.marks == k) for k in sorted(set(counts.marks.tolist())))
+    return [{"kind": "count", "marks": k, **row(Tally(*(part[which] for part in counts)))} for k, which in each]
+
+
+def k_max(rows: Sequence[dict[str, Any]], total: bool = True, threshold: float = 0.5) -> int:
+    """The largest number of marks up to which at least `threshold` of the pictures are right at every number that was tried;
+    without `total`, up to which they are complete. 0 if the smallest number fails; no marks at all are not counted."""
+    reached = 0
+    for made in sorted((r for r in rows if r["marks"] > 0), key=lambda r: r["marks"]):
+        if made["right" if total else "complete"] < threshold:
+            break
+        reached = made["marks"]
+    return reached
+
+
+def shown(seen: View, present: Bool[Tensor, "b k"], least: float = SHOWN) -> tuple[Places, Places]:
+    """The objects of rendered pictures that can be seen, and those that are hidden behind others."""
+    whole = seen.whole.sum((2, 3))
+    visible = seen.visible.sum((2, 3)) >= least * whole
+    return Places(seen.centres, present & visible), Places(seen.centres, present & ~visible)
+
+
+def real_scenes(world: Scenes, objects: int, count: int, device: torch.device | str = "cpu") -> Scene:
+    """Fresh scenes that no detector was trained on, named by their number of objects."""
+    return world.place(torch.full((count,), objects, device=device), seeded("real", objects, device=device))
+
+
+def real_counts(
+    find: Find,
+    world: Scenes,
+    objects: Iterable[int] = range(MOST + 1),
+    count: int = 512,
+    device: torch.device | str = "cpu",
+    radius: float = RADIUS,
+    least: float = SHOWN,
+) -> list[dict[str, Any]]:
+    """How well real pictures are counted, one row for every number of objects: what the detector's counts are worth. The
+    marks are the objects that are not hidden."""
+    rows = []
+    for k in objects:
+        parts = []
+        for scene in real_scenes(world, k, count, device).split(CHUNK):
+            seen = world.render(scene)
+            parts.append(tally(find(seen.images), *shown(seen, scene.present, least), radius))
+        rows.append({"kind": "detector", "objects": k, **row(Tally(*map(torch.cat, zip(*parts, strict=True))))})
+    return rows
+
+
+def may_judge(rows: Sequence[dict[str, Any]]) -> bool:
+    """Whether a detector's rows on real pictures clear the bar, for every number of objects that the bar names."""
+    exact = {r["objects"]: r["exact"] for r in rows}
+    return all(exact.get(k, 0.0) >= share for most, share in BAR for k in range(most + 1))

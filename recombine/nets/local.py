@@ -1,0 +1,168 @@
+"""The local network: every cell of the picture is denoised from the patch of cells around it, the places inside that patch and
+its own coordinates, and from nothing else, however deep the network is.
+
+The literal way runs a network on one patch for each cell, so every cell is worked through as often as there are cells in a
+patch: 25 times for a reach of 2. Here a cell is a token and is worked through once. An ordinary network would look farther
+with every layer; this one does not, because what its layers listen to stands still. A stage takes a copy of the tokens and
+keeps it as its source. Its layers update the copy again and again, each token listening to the source tokens within the
+stage's radius and never to updated neighbours. So a stage of any depth adds its radius once, and the radii of all stages add
+up to the reach. Norms are per token, and a mask keeps out tokens too far away.
+
+Each cell is told the places in its patch as one vector, as a whole picture is told its own (`told="patch"`). It enters with
+the last stage, and only the tokens that are updated there, whose patch it is; no source ever holds it. Or each place is
+marked in its own cell (`told="cell"`), from where others hear of it. Either way gradients and effects are exactly zero
+outside the patch, and nowhere inside. But marks in cells tell the network which pixels a place belongs to, and even one that
+reaches over the whole picture learns to be local from that. So the control, the same network with a large reach, needs the
+vector: there, all that is local about it is its reach."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from recombine.config import UsageError
+from recombine.nets.base import Shape
+from recombine.nets.patches import to_grid, to_tokens
+from recombine.nets.placing import PlacedConfig, Placing, reader
+from recombine.nets.transformer import modulated, sincos, waves
+from recombine.worlds.places import Places
+
+TIME_WAVES = 256
+
+
+@dataclass(frozen=True)
+class LocalConfig(PlacedConfig):
+    """`cells`: the picture is a grid of cells x cells. `reach`: how many cells away a cell still listens, so its patch has a
+    side of 2 reach + 1. `depth`: layers of all `stages` together. `told`: whether a cell is told of all places in its patch
+    or of those in itself."""
+
+    cells: int = 16
+    reach: int = 2
+    width: int = 256
+    depth: int = 8
+    heads: int = 4
+    stages: int = 2
+    mlp_ratio: int = 4
+    told: Literal["patch", "cell"] = "patch"
+
+    def __post_init__(self) -> None:
+        for name in ("cells", "width", "depth", "heads", "stages", "mlp_ratio"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        if not 0 <= self.reach < self.cells:
+            raise ValueError(f"reach must lie between 0 and {self.cells - 1}, one less than cells, not {self.reach}")
+        if self.width % self.heads or self.width % 4:
+            raise ValueError(f"width {self.width} is not a multiple of 4 and of heads {self.heads}")
+        if self.depth % self.stages:
+            raise ValueError(f"depth {self.depth} is not a multiple of stages {self.stages}")
+
+    @property
+    def told_reach(self) -> int:
+        """How far away a place may be that a cell is told of."""
+        return self.reach if self.told == "patch" else 0
+
+    @property
+    def radii(self) -> tuple[int, ...]:
+        """How far each stage listens; together the reach, the larger ones last."""
+        return tuple(
+            (self.reach * (i + 1)) // self.stages - (self.reach * i) // self.stages for i in range(self.stages)
+        )
+
+    def check(self, shape: Shape) -> None:
+        if shape[1] != shape[2] or shape[1] % self.cells:
+            raise UsageError(f"{self.cells} cells do not divide a picture of {shape[1]}x{shape[2]} into squares")
+
+    def build(self, placing: Placing, shape: Shape) -> "LocalNet":
+        return LocalNet(self, placing, shape)
+
+
+def near(cells: int, radius: int) -> Bool[Tensor, "l l"]:
+    """Which cells of a grid are at most `radius` cells apart, along both axes."""
+    row, column = torch.arange(cells**2) // cells, torch.arange(cells**2) % cells
+    far = lambda line: (line[:, None] - line[None, :]).abs()  # noqa: E731
+    return torch.maximum(far(row), far(column)) <= radius
+
+
+class Listening(nn.Module):
+    """Attention from tokens to the source tokens that the mask lets through; no mask: to all."""
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.q, self.kv, self.out = nn.Linear(width, width), nn.Linear(width, 2 * width), nn.Linear(width, width)
+
+    def forward(
+        self, x: Float[Tensor, "b l d"], source: Float[Tensor, "b l d"], mask: Bool[Tensor, "l l"] | None
+    ) -> Float[Tensor, "b l d"]:
+        heads = lambda y: y.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # noqa: E731
+        k, v = self.kv(source).chunk(2, dim=-1)
+        q, k, v = heads(self.q(x)), heads(k), heads(v)
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class LocalBlock(nn.Module):
+    """Listening and an MLP, each entered through a modulated norm and left through a gate."""
+
+    def __init__(self, config: LocalConfig):
+        super().__init__()
+        self.listening = Listening(config.width, config.heads)
+        inner = config.mlp_ratio * config.width
+        self.mlp = nn.Sequential(
+            nn.Linear(config.width, inner), nn.GELU(approximate="tanh"), nn.Linear(inner, config.width)
+        )
+
+    def forward(self, x: Tensor, source: Tensor, mask: Tensor | None, told: Float[Tensor, "b six_d"]) -> Tensor:
+        shift1, scale1, gate1, shift2, scale2, gate2 = told[:, None].chunk(6, dim=-1)
+        heard = modulated(source, shift1, scale1)
+        x = x + gate1 * self.listening(modulated(x, shift1, scale1), heard, mask)
+        return x + gate2 * self.mlp(modulated(x, shift2, scale2))
+
+
+class LocalNet(nn.Module):
+    """(noisy picture, time, places) -> something of the picture's shape. Starts at exactly zero."""
+
+    def __init__(self, config: LocalConfig, placing: Placing, shape: Shape):
+        super().__init__()
+        config.check(shape)
+        self.config, self.placing = config, placing
+        self.patch, d = shape[1] // config.cells, config.width
+        dim = shape[0] * self.patch**2
+        self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
+        self.places = reader(placing.patch_size(config.told_reach), d)
+        self.enter, self.leave = nn.Linear(dim, d), nn.Linear(d, dim)
+        self.modulation = nn.Linear(d, (6 * config.depth + 2) * d)
+        self.blocks = nn.ModuleList(LocalBlock(config) for _ in range(config.depth))
+        for zero in (self.leave.weight, self.leave.bias, self.modulation.weight, self.modulation.bias):
+            nn.init.zeros_(zero)
+        self.register_buffer("position", sincos((config.cells, config.cells), d), persistent=False)
+        masks = torch.stack([near(config.cells, radius) for radius in config.radii])
+        self.register_buffer("masks", masks, persistent=False)
+        self.open = [bool(mask.all()) for mask in masks]
+
+    def forward(
+        self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Places
+    ) -> Float[Tensor, "b c h w"]:
+        config = self.config
+        told = self.modulation(F.silu(self.time(waves(1000 * t, TIME_WAVES))))
+        *each, last = told.split([6 * config.width] * config.depth + [2 * config.width], dim=-1)
+        places = self.places(self.placing.patch_code(condition, config.cells, config.told_reach))
+        y = self.enter(to_tokens(x, self.patch))
+        y = y + self.position.to(y.dtype) + (places if config.told == "cell" else 0)
+        layers, per_stage = list(zip(self.blocks, each, strict=True)), config.depth // config.stages
+        for stage, free in enumerate(self.open):
+            source, mask = y, None if free else self.masks[stage]
+            if config.told == "patch" and stage == config.stages - 1:
+                y = y + places
+            for block, m in layers[stage * per_stage : (stage + 1) * per_stage]:
+                y = block(y, source, mask, m)
+        out = self.leave(modulated(y, *last[:, None].chunk(2, dim=-1)))
+        return to_grid(out, self.patch, config.cells)
+
+    def sees(self, places: Places) -> Bool[Tensor, "b h w"]:
+        """The pixels whose patch holds a place. What they answer depends on the condition, what others answer does not."""
+        seen = places.inside(self.config.cells, self.config.reach).any(2).unflatten(1, (self.config.cells, -1))
+        return seen.repeat_interleave(self.patch, 1).repeat_interleave(self.patch, 2)

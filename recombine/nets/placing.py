@@ -1,0 +1,194 @@
+"""How places enter a network. A `Placing` writes them as numbers: as a grid of marks, as a list of coordinates, or not at all.
+What follows is the same for all of them, so that two models differ in how the condition is written and in nothing else.
+
+`Whole` tells a network one vector for the whole picture, beside the time: whatever locality it has, it has learned. The local
+network (`nets/local.py`) is told a vector for each cell instead, of the places in the patch around it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.nets.base import NetConfig, Shape
+from recombine.nets.conditioning import Conditioning
+from recombine.nets.unet import UNetConfig
+from recombine.worlds.factors import Condition, FactorSpace
+from recombine.worlds.places import Places
+
+
+@dataclass(frozen=True)
+class Placing(ABC):
+    """`labelled`: whether training tells of all objects of a picture, or of one of them at random. `dropout`: how often it
+    tells of none, whatever the picture shows."""
+
+    labelled: Literal["all", "one"] = "all"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropout <= 1:
+            raise ValueError(f"dropout {self.dropout} is not between 0 and 1")
+
+    def tell(self, places: Places, rng: torch.Generator) -> Places:
+        """The places as training tells them."""
+        told = places if self.labelled == "all" else places.one(rng)
+        if not self.dropout:
+            return told
+        return told.keep(torch.rand(len(told.present), 1, generator=rng, device=rng.device) >= self.dropout)
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers a whole picture's places are written in."""
+
+    @abstractmethod
+    def patch_size(self, reach: int) -> int:
+        """How many numbers the places in one patch of 2 reach + 1 cells a side are written in."""
+
+    @abstractmethod
+    def code(self, places: Places) -> Float[Tensor, "b n"]:
+        """All places of each picture, in `size` numbers."""
+
+    @abstractmethod
+    def patch_code(self, places: Places, cells: int, reach: int) -> Float[Tensor, "b l n"]:
+        """For each cell of a grid of cells x cells, the places in the patch around it as seen from this cell, in `patch_size`
+        numbers. Of other places it holds nothing."""
+
+
+@dataclass(frozen=True)
+class Grid(Placing):
+    """A grid of cells x cells, 1 where a place lies, 0 elsewhere."""
+
+    cells: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cells < 1:
+            raise ValueError(f"cells must be positive, not {self.cells}")
+
+    @property
+    def size(self) -> int:
+        return self.cells**2
+
+    def code(self, places: Places) -> Float[Tensor, "b n"]:
+        return places.counts(self.cells).clamp(max=1).flatten(1)
+
+    def patch_size(self, reach: int) -> int:
+        return (2 * reach + 1) ** 2
+
+    def patch_code(self, places: Places, cells: int, reach: int) -> Float[Tensor, "b l n"]:
+        marks = places.counts(cells).clamp(max=1)
+        return F.unfold(marks[:, None], 2 * reach + 1, padding=reach).mT
+
+
+@dataclass(frozen=True)
+class List(Placing):
+    """A list of `slots` entries (1, x, y), coordinates from -1 to 1, packed to its beginning; zeros where there is none."""
+
+    slots: int = 12
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.slots < 1:
+            raise ValueError(f"slots must be positive, not {self.slots}")
+
+    @property
+    def size(self) -> int:
+        return 3 * self.slots
+
+    def code(self, places: Places) -> Float[Tensor, "b n"]:
+        return entries(places._replace(at=2 * places.at - 1), self.slots)
+
+    def patch_size(self, reach: int) -> int:
+        return self.size
+
+    def patch_code(self, places: Places, cells: int, reach: int) -> Float[Tensor, "b l n"]:
+        """The list of the places inside the patch alone; coordinates from -1 to 1 across the patch."""
+        count, line = len(places.at), torch.arange(cells, device=places.at.device)
+        centre = torch.cartesian_prod(line, line).flip(-1) + 0.5
+        seen = places.inside(cells, reach)
+        at = (places.at[:, None] * cells - centre[:, None]) / (reach + 0.5)
+        return entries(Places(at.flatten(0, 1), seen.flatten(0, 1)), self.slots).unflatten(0, (count, -1))
+
+
+def entries(places: Places, slots: int) -> Float[Tensor, "b n"]:
+    """The list (1, x, y) of the places that are present, packed, with zeros behind it."""
+    places = places.packed().padded(slots)
+    return torch.cat((places.present[..., None].to(places.at.dtype), places.at), -1).flatten(1)
+
+
+@dataclass(frozen=True)
+class Null(Placing):
+    """Nothing is told, whatever is asked for."""
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    def code(self, places: Places) -> Float[Tensor, "b n"]:
+        return places.at.new_zeros(len(places.at), 1)
+
+    def patch_size(self, reach: int) -> int:
+        return 1
+
+    def patch_code(self, places: Places, cells: int, reach: int) -> Float[Tensor, "b l n"]:
+        return places.at.new_zeros(len(places.at), cells**2, 1)
+
+
+def reader(size: int, width: int) -> nn.Module:
+    """Numbers -> one vector. Marks are first added up, each in its own direction, and then mixed. Every mark speaks as loudly
+    as the time does, however many there could be: one told quietly is overheard for long."""
+    first = nn.Linear(size, width)
+    nn.init.normal_(first.weight)
+    return nn.Sequential(first, nn.SiLU(), nn.Linear(width, width))
+
+
+class PlacedConfig(ABC):
+    """The config of a network that is told places; a frozen dataclass."""
+
+    @abstractmethod
+    def check(self, shape: Shape) -> None:
+        """UsageError if pictures of this shape do not fit."""
+
+    @abstractmethod
+    def build(self, placing: Placing, shape: Shape) -> nn.Module:
+        """A network (noisy picture, time, places) -> something of the picture's shape."""
+
+
+@dataclass(frozen=True)
+class Whole(PlacedConfig):
+    """Any network of the house (U-Net, DiT), told all places in one vector."""
+
+    net: NetConfig = field(default_factory=UNetConfig)
+
+    def check(self, shape: Shape) -> None:
+        self.net.check(shape)
+
+    def build(self, placing: Placing, shape: Shape) -> "WholeNet":
+        return WholeNet(self, placing, shape)
+
+
+class Told(nn.Module):
+    """Stands where a network embeds the factors of its condition, and passes on a vector that was made outside."""
+
+    def forward(self, condition: Condition) -> Float[Tensor, "b d"]:
+        return condition.value
+
+
+class WholeNet(nn.Module):
+    def __init__(self, config: Whole, placing: Placing, shape: Shape):
+        super().__init__()
+        self.net = config.net.build(Conditioning(), shape, FactorSpace(()))
+        self.net.condition = Told()
+        self.placing = placing
+        self.places = reader(placing.size, self.net.time[-1].out_features)
+
+    def forward(
+        self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Places
+    ) -> Float[Tensor, "b c h w"]:
+        told = self.places(self.placing.code(condition))
+        none = condition.present[:, :0]
+        return self.net(x, t, Condition(none.long(), told, none))

@@ -1,0 +1,134 @@
+"""EDM: pictures under noise of any size, a network that only ever sees and answers numbers of size one, its loss, and how to
+draw from what it learned (Karras et al. 2022).
+
+The house's time runs from 0 to 1 and stands for the noise level sigma(t), with alpha = 1. The network is handed the picture
+divided by its expected size and the time; its answer F is read as
+
+    E[x | x_t] = skip x_t + out F,   skip = data^2 / (sigma^2 + data^2),   out = sigma data / sqrt(sigma^2 + data^2),
+
+where `data` is the standard deviation of the pictures. So it copies what the noise left, and adds what it must."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.config import UsageError
+from recombine.nets.base import NetConfig, Shape
+from recombine.nets.conditioning import Conditioning
+from recombine.objectives.base import Codes, Objective
+from recombine.objectives.diffusion import Draw
+from recombine.objectives.process import Denoiser, Schedule, noised, spread
+from recombine.objectives.solvers import Solver
+from recombine.worlds.factors import FactorSpace
+
+Network = Callable[[Tensor, Tensor, Any], Tensor]
+
+
+@dataclass(frozen=True)
+class Karras(Schedule):
+    """alpha = 1, and sigma^(1/rho) linear in time between the levels `low` and `high`, all of it lowered by `low`, so that
+    no noise is left at time 0. Equal steps in time are small where the noise is."""
+
+    low: float = 0.002
+    high: float = 80.0
+    rho: float = 7.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low < self.high or self.rho <= 0:
+            raise ValueError(f"need 0 < low < high and rho > 0, not {self.low}, {self.high} and {self.rho}")
+
+    @property
+    def growth(self) -> float:
+        """How much the root of the highest level exceeds that of the lowest."""
+        return (self.high / self.low) ** (1 / self.rho) - 1
+
+    def alpha(self, t: Tensor) -> Tensor:
+        return torch.ones_like(t)
+
+    def sigma(self, t: Tensor) -> Tensor:
+        return self.low * torch.expm1(self.rho * torch.log1p(self.growth * t))
+
+    def time(self, sigma: Tensor) -> Tensor:
+        """When the noise has this level; 1 for all above the highest."""
+        return (torch.expm1(torch.log1p(sigma / self.low) / self.rho) / self.growth).clamp(max=1)
+
+
+@dataclass(frozen=True)
+class Edm(Objective):
+    """`data`: standard deviation of the pictures. Training draws log sigma from a normal law (`centre`, `width`) and counts
+    errors in units of `out`, so that every level starts with a loss of about one.
+    `balance`: None, all pixels count alike. Otherwise pixels whose patch holds a place share this part of a picture's loss,
+    and the others the rest. That is a local network trained on patches with and without a condition, every patch of the
+    picture at once; it needs a network that says which is which (`sees`)."""
+
+    schedule: Karras = field(default_factory=Karras)
+    data: float = 0.5
+    centre: float = -0.8
+    width: float = 1.6
+    balance: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.data <= 0 or self.width < 0:
+            raise ValueError(f"data must be positive and width not negative, not {self.data} and {self.width}")
+        if self.balance is not None and not 0 <= self.balance <= 1:
+            raise ValueError(f"balance {self.balance} is not between 0 and 1")
+
+    def network(
+        self, net: NetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace, codes: Codes = None
+    ) -> nn.Module:
+        return net.build(conditioning, shape, space)
+
+    def draw(self, shape: torch.Size, rng: torch.Generator) -> Draw:
+        log = self.centre + self.width * torch.randn(shape[0], generator=rng, device=rng.device)
+        return Draw(self.schedule.time(log.exp()), torch.randn(shape, generator=rng, device=rng.device))
+
+    def scales(self, t: Float[Tensor, "b"], like: Float[Tensor, "b *s"]) -> tuple[Tensor, Tensor, Tensor]:
+        """in, skip and out at these times."""
+        sigma = self.schedule.sigma(spread(t, like))
+        size = (sigma**2 + self.data**2).sqrt()
+        return 1 / size, (self.data / size) ** 2, sigma * self.data / size
+
+    def loss(self, net: Network, x: Float[Tensor, "b *s"], condition: Any, draw: Draw) -> Float[Tensor, "b"]:
+        """The mean squared error of each sample's denoised picture, in units of out^2."""
+        noisy = noised(self.schedule, x, draw.t, draw.noise)
+        enter = self.scales(draw.t, x)[0]
+        # (x - skip noisy) / out without its division by zero where there is no noise
+        goal = enter * (self.schedule.sigma(spread(draw.t, x)) / self.data * x - self.data * draw.noise)
+        error = (net(enter * noisy, draw.t, condition).float() - goal).square()
+        return (error if self.balance is None else error * self._weight(net, condition)).flatten(1).mean(1)
+
+    def _weight(self, net: Network, condition: Any) -> Float[Tensor, "b 1 h w"]:
+        """How much each pixel counts, one on average."""
+        if not hasattr(net, "sees"):
+            raise UsageError(
+                f"balance needs a local network that says which pixels see a place, not {type(net).__name__}"
+            )
+        seen = net.sees(condition)[:, None].float()
+        part = seen.mean((2, 3), keepdim=True)
+        share = torch.where(part == 0, 0.0, torch.where(part == 1, 1.0, self.balance))
+        return seen * share / part.clamp(min=1e-9) + (1 - seen) * (1 - share) / (1 - part).clamp(min=1e-9)
+
+    def denoiser(self, net: Network) -> Denoiser:
+        """The network's output, read as E[x | x_t]."""
+
+        def denoise(x: Tensor, t: Tensor, condition: Any) -> Tensor:
+            enter, skip, out = self.scales(t, x)
+            return skip * x + out * net(enter * x, t, condition).to(x.dtype)
+
+        return denoise
+
+    def sample(
+        self, net: Network, shape: Shape, condition: Any, rng: torch.Generator, sampler: Solver
+    ) -> Float[Tensor, "b c h w"]:
+        return self.follow(self.denoiser(net), shape, condition, rng, sampler)
+
+    def follow(
+        self, denoiser: Denoiser, shape: Shape, condition: Any, rng: torch.Generator, solver: Solver
+    ) -> Float[Tensor, "b c h w"]:
+        """From noise to pictures with any denoiser of this process: the trained one, a guided or a composed one."""
+        noise = torch.randn((len(condition.present), *shape), generator=rng, device=rng.device)
+        return solver.sample(denoiser, self.schedule, noise, condition, rng)

@@ -1,0 +1,179 @@
+"""Counting: matches on points placed by hand, K_max on curves written by hand, an oracle that counts real scenes exactly."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from recombine.measure import counting
+from recombine.measure.counting import RADIUS, curve, k_max, match, may_judge, real_counts, real_scenes, shown, tally
+from recombine.measure.intervals import wilson
+from recombine.rng import seeded
+from recombine.worlds.places import Places
+from recombine.worlds.scenes.scene import Scene
+from recombine.worlds.scenes.world import Scenes
+
+WORLD = Scenes(
+    size=32, counts=tuple(range(13)), sizes=("small",), margin=0.0, samples=1, shadows=False, reflections=False
+)
+
+
+def places(*pictures: list[tuple[float, float]], slots: int = 6) -> Places:
+    """Places given picture by picture, shuffled among empty slots that hold a place that must never be read."""
+    at, present = torch.full((len(pictures), slots, 2), 0.5), torch.zeros(len(pictures), slots, dtype=torch.bool)
+    for i, points in enumerate(pictures):
+        where = torch.randperm(slots, generator=seeded("slots", i))[: len(points)]
+        at[i, where], present[i, where] = torch.tensor(points).view(-1, 2), True
+    return Places(at, present)
+
+
+@pytest.mark.parametrize(("away", "hits"), [(0.0, 1), (0.99, 1), (1.01, 0), (3.0, 0)])
+def test_a_mark_is_hit_within_the_radius(away, hits):
+    found = places([(0.5 + away * RADIUS * 0.6, 0.5 + away * RADIUS * 0.8)])
+    assert tally(found, places([(0.5, 0.5)])).hits.tolist() == [hits]
+
+
+def test_an_object_hits_one_mark_and_a_mark_is_hit_once():
+    two, one = [(0.50, 0.5), (0.52, 0.5)], [(0.51, 0.5)]
+    assert tally(places(one), places(two)).hits.tolist() == [1]
+    crowd = tally(places(two), places(one))
+    assert (crowd.hits.tolist(), crowd.total.tolist()) == ([1], [2])
+
+
+def test_as_many_marks_as_possible_are_hit():
+    """The nearest pair first would take the only object within reach of the second mark."""
+    marks, found = places([(0.50, 0.5), (0.55, 0.5)]), places([(0.52, 0.5), (0.45, 0.5)])
+    hit, used = match(found, marks, radius=0.06)
+    assert torch.equal(hit, marks.present)
+    assert torch.equal(used, found.present)
+
+
+def test_matching_is_best_by_trying_all_pairings():
+    rng = seeded("pairings")
+    marks, found = (Places.of(torch.rand(40, 4, 2, generator=rng)) for _ in range(2))
+    hits = tally(found, marks, radius=0.25).hits
+    near = torch.cdist(marks.at, found.at) <= 0.25
+    best = torch.stack([near[:, range(4), order].sum(1) for order in itertools.permutations(range(4))])
+    assert torch.equal(hits, best.amax(0))
+    assert 0 < hits.double().mean() < 4
+
+
+def test_order_and_empty_slots_do_not_matter():
+    rng = seeded("order")
+    found, marks = (
+        Places(torch.rand(20, 5, 2, generator=rng), torch.rand(20, 5, generator=rng) < 0.6) for _ in range(2)
+    )
+    order = torch.randperm(5, generator=rng)
+    moved = Places(found.at[:, order], found.present[:, order])
+    for a, b in zip(tally(found, marks, radius=0.2), tally(moved, marks.padded(9), radius=0.2), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_a_found_object_where_one_is_hidden_is_no_error():
+    marks, hidden = places([(0.2, 0.2)]), places([(0.8, 0.8)])
+    for found, total in (([(0.2, 0.2)], 1), ([(0.2, 0.2), (0.81, 0.8)], 1), ([(0.2, 0.2), (0.5, 0.8)], 2)):
+        counts = tally(places(found), marks, hidden)
+        assert (counts.hits.item(), counts.total.item()) == (1, total)
+
+
+def test_a_curve_tells_complete_exact_and_right_apart():
+    a, b, c = (0.1, 0.1), (0.5, 0.5), (0.9, 0.9)
+    marks = places([a, b], [a, b], [a, b], [a, b], [c], [])
+    found = places([a, b], [a, b, c], [a, c], [a], [c], [])
+    none, one, two = curve(found, marks)
+    assert [r["marks"] for r in (none, one, two)] == [0, 1, 2]
+    assert (two["n"], two["hits"], two["total"]) == (4, 6 / 8, 2.0)
+    assert (two["complete"], two["exact"], two["right"]) == (0.5, 0.5, 0.25)
+    assert (two["right_low"], two["right_high"]) == wilson(1, 4)
+    assert one["right"] == none["right"] == none["hits"] == 1.0
+
+
+def rows(right: list[float], complete: list[float] | None = None) -> list[dict]:
+    pairs = zip(right, complete or right, strict=True)
+    return [{"marks": k, "right": r, "complete": c} for k, (r, c) in enumerate(pairs, 1)]
+
+
+def test_k_max_is_where_the_curve_first_falls_below_the_threshold():
+    assert k_max(rows([1.0, 0.9, 0.7, 0.5, 0.49, 0.1])) == 4
+    assert k_max(rows([1.0, 0.9, 0.4, 0.8, 0.9])) == 2, "what comes back later does not count"
+    assert k_max(rows([0.4, 1.0, 1.0])) == 0
+    assert k_max(rows([1.0] * 12)) == 12
+    assert k_max([]) == 0
+    assert k_max(rows([1.0, 0.9, 0.7, 0.5]), threshold=0.8) == 2
+
+
+def test_k_max_without_the_total_asks_for_hits_only():
+    mixed = rows([0.9, 0.3, 0.2, 0.1], [1.0, 0.9, 0.8, 0.3])
+    assert (k_max(mixed), k_max(mixed, total=False)) == (1, 3)
+
+
+def test_k_max_takes_rows_in_any_order_with_gaps_and_ignores_pictures_without_marks():
+    tried = [{"marks": k, "right": r} for k, r in ((9, 0.2), (0, 0.0), (6, 0.6), (1, 1.0), (3, 0.9))]
+    assert k_max(tried) == 6
+
+
+class Oracle:
+    """Knows the scenes that `real_counts` draws and answers with their centres; `lose` drops that many of them."""
+
+    def __init__(self, objects: range, count: int, lose: int = 0):
+        scenes = (real_scenes(WORLD, k, count).split(counting.CHUNK) for k in objects)
+        self.answers = (Places(WORLD.centres(s), s.present) for s in itertools.chain.from_iterable(scenes))
+        self.lose = lose
+
+    def __call__(self, images: torch.Tensor) -> Places:
+        at, present = next(self.answers)
+        assert len(images) == len(at)
+        return Places(at, present & (present.cumsum(1) > self.lose))
+
+
+def test_an_oracle_counts_every_number_exactly(monkeypatch):
+    monkeypatch.setattr(counting, "CHUNK", 1)
+    made = real_counts(Oracle(range(13), 2), WORLD, count=2)
+    assert [r["objects"] for r in made] == list(range(13))
+    assert all(r["exact"] == r["complete"] == r["right"] == r["hits"] == 1.0 and r["n"] == 2 for r in made)
+
+
+def test_a_lost_object_is_noticed_in_every_picture():
+    made = real_counts(Oracle(range(1, 4), 4, lose=1), WORLD, range(1, 4), 4)
+    assert all(r["exact"] == r["complete"] == 0.0 for r in made)
+
+
+def test_hidden_objects_are_told_by_their_masks():
+    """A large ball right behind another, then moved into the open."""
+    scene = real_scenes(WORLD, 2, 1)
+    away = torch.tensor([7.4811, -6.5076])
+    scene = Scene(*(part.clone() for part in scene))
+    scene.shape[:], scene.size[:, 0], scene.size[:, 1], scene.camera[:] = 1, 0, 1, 0.0
+    scene.xy[0, 0] = torch.tensor([1.0, -1.0])
+    scene.xy[0, 1] = scene.xy[0, 0] - 1.1 * away / away.norm()
+    seen, hidden = shown(WORLD.render(scene), scene.present)
+    assert seen.present[0, :2].tolist() == [True, False]
+    assert hidden.present[0, :2].tolist() == [False, True]
+    scene.xy[0, 1] = torch.tensor([-1.0, -1.0])
+    seen, hidden = shown(WORLD.render(scene), scene.present)
+    assert seen.present[0, :2].all()
+    assert not hidden.present.any()
+
+
+def test_the_bar_names_every_number_up_to_ten():
+    share = lambda k: 0.97 if k <= 6 else 0.90  # noqa: E731
+    good = [{"objects": k, "exact": share(k)} for k in range(11)]
+    assert may_judge(good)
+    assert not may_judge(good[:-1]), "a number that was not tried is not passed"
+    for k in range(11):
+        bad = [r | {"exact": r["exact"] - 0.01 * (r["objects"] == k)} for r in good]
+        assert not may_judge(bad)
+
+
+def test_the_documented_example_runs(tmp_path, monkeypatch):
+    """The Python blocks of docs/counting.md, one after the other, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    blocks = re.findall(
+        r"```python\n(.*?)```", (Path(__file__).parents[1] / "docs" / "counting.md").read_text(), re.DOTALL
+    )
+    assert blocks
+    for block in blocks:
+        exec(block, names)

@@ -1,0 +1,134 @@
+"""The local network: what a pixel depends on is its patch, all of its patch, and nothing but its patch."""
+
+import pytest
+import torch
+
+from recombine.config import UsageError, from_json, to_json
+from recombine.nets.local import LocalConfig, LocalNet
+from recombine.nets.placing import Grid, List
+from recombine.rng import seeded
+from recombine.worlds.places import Places
+
+CELLS, SIDE = 8, 16
+PLACES = Places.of(torch.tensor([[[0.3, 0.3], [0.9, 0.9], [0.05, 0.6], [0.55, 0.45]]]))
+
+
+def opened(reach: int, placing=List(), **more) -> LocalNet:  # noqa: B008
+    """A network with all its gates open; the weights do not depend on the reach."""
+    sizes = {"width": 32, "depth": 4, "heads": 2} | more
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        net = LocalConfig(CELLS, reach, **sizes).build(placing, (3, SIDE, SIDE))
+    rng = seeded("weights")
+    with torch.no_grad():
+        for p in net.parameters():
+            p.add_(0.2 * torch.randn(p.shape, generator=rng))
+    return net
+
+
+def picture(count: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.randn(count, 3, SIDE, SIDE, generator=seeded("x")), torch.full((count,), 0.4)
+
+
+def patch(row: int, column: int, reach: int) -> torch.Tensor:
+    """The pixels of the patch around a pixel's cell."""
+    inside, side = torch.zeros(SIDE, SIDE, dtype=torch.bool), SIDE // CELLS
+    rows, columns = ((max(0, (i // side - reach)) * side, (i // side + reach + 1) * side) for i in (row, column))
+    inside[slice(*rows), slice(*columns)] = True
+    return inside
+
+
+@pytest.mark.parametrize("reach", [0, 1, 2, 3, 7])
+@pytest.mark.parametrize("where", [(0, 0), (7, 8)])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, stages):
+    net, (x, t) = opened(reach, stages=stages), picture()
+    x.requires_grad_()
+    inside = patch(*where, reach)
+    for channel in range(3):
+        (pulled,) = torch.autograd.grad(net(x, t, PLACES)[0, channel, *where], x)
+        assert (pulled[..., ~inside] == 0).all()
+        assert (pulled[..., inside] != 0).all()
+
+
+@pytest.mark.parametrize("placing", [Grid(cells=CELLS), List()], ids=["grid", "list"])
+@pytest.mark.parametrize(("reach", "stages"), [(0, 1), (1, 2), (2, 1), (2, 2), (7, 2)])
+@pytest.mark.parametrize("told", ["patch", "cell"])
+def test_a_place_changes_every_pixel_whose_patch_holds_it_and_no_other(placing, reach, stages, told):
+    net, (x, t) = opened(reach, placing, stages=stages, told=told), picture()
+    for slot in range(4):
+        changed = (net(x, t, PLACES) != net(x, t, PLACES.without(slot)))[0].any(0)
+        column, row = (PLACES.at[0, slot] * SIDE).long().tolist()
+        assert torch.equal(changed, patch(row, column, reach))
+
+
+@pytest.mark.parametrize("told", ["patch", "cell"])
+def test_a_cell_is_denoised_from_its_patch_alone(told):
+    """The literal form: keep one patch and its places, put junk everywhere else, and the cell's answer is the same."""
+    net, (x, t) = opened(2, told=told), picture()
+    whole = net(x, t, PLACES)
+    for row, column in ((0, 0), (7, 8), (14, 15), (9, 2)):
+        inside = patch(row, column, 2)
+        junk = torch.where(inside, x, 1e3 * torch.randn(x.shape, generator=seeded("junk")))
+        at = (PLACES.at * SIDE).long()
+        told = PLACES.keep(inside[at[..., 1], at[..., 0]])
+        assert torch.equal(net(junk, t, told)[..., row, column], whole[..., row, column])
+
+
+def test_the_largest_reach_gives_the_whole_picture_with_the_same_weights():
+    far, close, (x, t) = opened(CELLS - 1), opened(1), picture()
+    assert {k: v.shape for k, v in far.state_dict().items()} == {k: v.shape for k, v in close.state_dict().items()}
+    x.requires_grad_()
+    (pulled,) = torch.autograd.grad(far(x, t, PLACES)[0, 0, 0, 0], x)
+    assert (pulled != 0).all()
+    assert (far(x, t, PLACES) != far(x, t, PLACES.without(1))).all()
+
+
+def test_a_cell_knows_where_it_is():
+    net, t = opened(1), torch.tensor([0.4])
+    out = net(torch.zeros(1, 3, SIDE, SIDE), t, PLACES.null())
+    cells = out.unfold(2, 2, 2).unfold(3, 2, 2).permute(0, 2, 3, 1, 4, 5).reshape(CELLS**2, -1)
+    assert torch.cdist(cells, cells)[~torch.eye(CELLS**2, dtype=torch.bool)].min() > 1e-4
+
+
+@pytest.mark.parametrize("reach", [0, 2, 7])
+def test_sees_marks_the_pixels_that_a_condition_can_change(reach):
+    net, (x, t) = opened(reach), picture()
+    told = PLACES.keep(torch.tensor([[True, False, True, False]]))
+    changed = (net(x, t, told) != net(x, t, told.null())).any(1)
+    assert torch.equal(net.sees(told), changed)
+    assert not net.sees(told.null()).any()
+
+
+def test_pictures_and_half_precision_do_not_leak():
+    net, (x, t) = opened(1), picture(2)
+    both = Places(*(torch.cat([part, part.roll(1, 1)]) for part in PLACES))
+    torch.testing.assert_close(net(x, t, both)[:1], net(x[:1], t[:1], PLACES), rtol=1e-4, atol=1e-4)
+    x.requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        (pulled,) = torch.autograd.grad(net(x, t, both)[0, 0, 7, 8], x)
+    assert (pulled[0, :, ~patch(7, 8, 1)] == 0).all()
+    assert (pulled[1] == 0).all()
+
+
+def test_radii_add_up_to_the_reach():
+    for reach in range(8):
+        for stages in (1, 2, 4):
+            radii = LocalConfig(CELLS, reach, stages=stages).radii
+            assert sum(radii) == reach
+            assert max(radii) - min(radii) <= 1
+
+
+@pytest.mark.parametrize("bad", [{"reach": 16}, {"reach": -1}, {"width": 30}, {"depth": 3}, {"cells": 0}, {"heads": 3}])
+def test_impossible_networks_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        LocalConfig(**bad)
+
+
+def test_pictures_that_do_not_fit_are_refused_and_the_config_goes_through_json():
+    with pytest.raises(UsageError, match="16 cells do not divide a picture of 24x24 into squares"):
+        LocalConfig().build(Grid(), (3, 24, 24))
+    with pytest.raises(UsageError, match="32x48"):
+        LocalConfig().check((3, 32, 48))
+    config = LocalConfig(reach=8)
+    assert from_json(to_json(config)) == config
