@@ -7,7 +7,7 @@ four read and write the same vectors. Paper A, Fig 3: MaskGIT fails at level 2, 
 the first. Objects stay near the middle, as they must in the paper, whose linear probe on pixels is always right; what happens
 where they go anywhere is asked in `nuisance`.
 
-Run: `recombine run objectives --scale laptop` (two families, on two cores), `--scale full` (all four, 3 seeds, on a GPU).
+Run: `recombine run objectives --scale laptop` (two families, 7 min on two cores), `--scale full` (all four, 3 seeds, on a GPU).
 """
 
 from dataclasses import dataclass, field, replace
@@ -125,7 +125,7 @@ STUDY = Study(
     question="Is it the categorical output that keeps a model from composing?",
     paper="A, Fig 3",
     about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
-    cost={"smoke": "20 s, one core", "laptop": "5 min, two cores", "full": "15 min (estimate), one H200, 3 seeds"},
+    cost={"smoke": "20 s, one core", "laptop": "7 min, two cores", "full": "15 min (estimate), one H200, 3 seeds"},
     settings=settings,
     compute=run,
     claims=(
