@@ -3,11 +3,9 @@ cell, beside one call of the U-Net that sees the whole picture: 64 x 64 pixels, 
 U-Net's widest level as wide as the tokens. A sampler makes the same number of calls with each, so these are also the ratios
 of sampling. The aim: at most 4."""
 
-import time
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
+from _timing import seconds
 from torch import Tensor, nn
 
 from recombine.nets.dit import DiTConfig
@@ -41,18 +39,6 @@ def literal(net: nn.Module, x: Tensor, t: Tensor, places: Places) -> Tensor:
     return F.fold(middle.reshape(len(x), count, -1).mT, SIDE, m, stride=m)
 
 
-def seconds(work: Callable[[], object], cuda: bool, repeats: int = 3) -> float:
-    """The best of some repeats after one to warm up."""
-    found = []
-    for _ in range(repeats + 1):
-        begin = time.perf_counter()
-        work()
-        if cuda:
-            torch.cuda.synchronize()
-        found.append(time.perf_counter() - begin)
-    return min(found[1:])
-
-
 @torch.no_grad()
 def main() -> list[dict]:
     cuda = torch.cuda.is_available()
@@ -60,7 +46,7 @@ def main() -> list[dict]:
     x = torch.randn(batch, 3, SIDE, SIDE, generator=seeded("bench")).to(device)
     t, places = torch.full((batch,), 0.5, device=device), Places.of(torch.rand(batch, 9, 2, generator=seeded("at")))
     places = places.to(device)
-    call = lambda net: seconds(lambda: net(x, t, places), cuda)  # noqa: E731
+    call = lambda net: seconds(lambda: net(x, t, places), device, 3)  # noqa: E731
     whole = call(UNET.build(Grid(), (3, SIDE, SIDE)).to(device))
     rows = [{"name": "U-Net, whole picture", "value": 1000 * whole / batch, "ratio": 1.0}]
     for name, config in NETS.items():
@@ -68,7 +54,7 @@ def main() -> list[dict]:
         rows.append({"name": name, "value": 1000 * took / batch, "ratio": took / whole})
     side = (2 * REACH + 1) * SIDE // CELLS
     patchwise = UNET.build(Grid(cells=2 * REACH + 1), (3, side, side)).to(device)
-    took = seconds(lambda: literal(patchwise, x, t, places), cuda, 1)
+    took = seconds(lambda: literal(patchwise, x, t, places), device, 1)
     rows.append({"name": "literal, U-Net on every patch", "value": 1000 * took / batch, "ratio": took / whole})
     return [{**row, "unit": "ms a picture"} for row in rows]
 

@@ -1,28 +1,14 @@
 """How fast pictures are drawn and read back. On one CPU core each way is set beside a plain one (a loop over pictures), on a
 GPU, where there is one, beside the core. `ratio` is how many times faster the row is than what it is set beside."""
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 import torch
+from _timing import per_second
 
 from recombine.rng import seeded
 from recombine.worlds.shapes2d import Shapes2D
 
 WORLD = Shapes2D(size=28)
-
-
-def per_second(work: Callable[[], object], pictures: int, device: str = "cpu", repeats: int = 5) -> float:
-    """Pictures a second in the best of some repeats, which is the one least disturbed by others on the machine."""
-    best = float("inf")
-    for _ in range(repeats + 1):
-        begin = time.perf_counter()
-        work()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - begin)
-    return pictures / best
 
 
 def plain_picture(rng: np.random.Generator, shape: int, rgb: np.ndarray, radius: float, size: int = 28) -> np.ndarray:

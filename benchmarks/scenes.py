@@ -3,28 +3,14 @@ set beside one picture at a time, on a GPU, where there is one, beside the core.
 counted. `share` says how much of a step's time it would take to draw a batch of 256 for a network that trains at 40 steps a
 second: far below one, drawing is never what training waits for."""
 
-import time
-from collections.abc import Callable
-
 import torch
+from _timing import per_second
 
 from recombine.rng import seeded
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.world import Scenes
 
 CASES = {"1 to 3 objects": (Scenes(), (1, 2, 3)), "12 slots": (Scenes(counts=(12,)), (9, 9, 9))}
-
-
-def per_second(work: Callable[[], object], pictures: int, device: str = "cpu", repeats: int = 3) -> float:
-    """Pictures a second in the best of some repeats, which is the one least disturbed by others on the machine."""
-    best = float("inf")
-    for _ in range(repeats + 1):
-        begin = time.perf_counter()
-        work()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - begin)
-    return pictures / best
 
 
 def scenes(world: Scenes, counts: tuple[int, ...], pictures: int, device: str) -> Scene:

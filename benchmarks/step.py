@@ -2,14 +2,10 @@
 with autocast: same shapes, batch and precision, side by side in one run, with the share of the matrix-product ceiling that is
 measured in the same run. On a CPU the shapes shrink and only the ratio is of use."""
 
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
 from _plain import PlainDiT, PlainStep
 
 from recombine.machine import Machine

@@ -7,14 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from recombine.nets.base import NetConfig, Shape
-from recombine.nets.conditioning import Conditioning
-from recombine.objectives.base import Codes, Objective
+from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Flow, Schedule, noised, spread
-from recombine.objectives.solvers import Solver
-from recombine.worlds.factors import FactorSpace
 
 Network = Callable[[Tensor, Tensor, Any], Tensor]
 
@@ -27,7 +23,7 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Diffusion(Objective):
+class Diffusion(Noising):
     """What the network is trained to output: `velocity` = noise - x (the flow's dx/dt), or `noise`."""
 
     schedule: Schedule = field(default_factory=Flow)
@@ -39,11 +35,6 @@ class Diffusion(Objective):
             raise ValueError("the velocity noise - x belongs to the Flow schedule")
         if self.target == "noise" and isinstance(self.schedule, Flow):
             raise ValueError("noise tells nothing of the picture at t = 1 on the Flow schedule; use velocity or Linear")
-
-    def network(
-        self, net: NetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace, codes: Codes = None
-    ) -> nn.Module:
-        return net.build(conditioning, shape, space)
 
     def draw(self, shape: torch.Size, rng: torch.Generator) -> Draw:
         """Randomness for a batch of latents of this shape, on the generator's device."""
@@ -68,15 +59,3 @@ class Diffusion(Objective):
             return (x - self.schedule.sigma(time) * answer) / self.schedule.alpha(time)
 
         return denoise
-
-    def sample(
-        self, net: Network, shape: Shape, condition: Any, rng: torch.Generator, sampler: Solver
-    ) -> Float[Tensor, "b c h w"]:
-        return self.follow(self.denoiser(net), shape, condition, rng, sampler)
-
-    def follow(
-        self, denoiser: Denoiser, shape: Shape, condition: Any, rng: torch.Generator, solver: Solver
-    ) -> Float[Tensor, "b c h w"]:
-        """From noise to latents with any denoiser of this process: the trained one, a guided or a composed one."""
-        noise = torch.randn((len(condition.index), *shape), generator=rng, device=rng.device)
-        return solver.sample(denoiser, self.schedule, noise, condition, rng)

@@ -14,16 +14,12 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from recombine.config import UsageError
-from recombine.nets.base import NetConfig, Shape
-from recombine.nets.conditioning import Conditioning
-from recombine.objectives.base import Codes, Objective
 from recombine.objectives.diffusion import Draw
+from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Schedule, noised, spread
-from recombine.objectives.solvers import Solver
-from recombine.worlds.factors import FactorSpace
 
 Network = Callable[[Tensor, Tensor, Any], Tensor]
 
@@ -58,7 +54,7 @@ class Karras(Schedule):
 
 
 @dataclass(frozen=True)
-class Edm(Objective):
+class Edm(Noising):
     """`data`: standard deviation of the pictures. Training draws log sigma from a normal law (`centre`, `width`) and counts
     errors in units of `out`, so that every level starts with a loss of about one.
     `balance`: None, all pixels count alike. Otherwise pixels whose patch holds a place share this part of a picture's loss,
@@ -76,11 +72,6 @@ class Edm(Objective):
             raise ValueError(f"data must be positive and width not negative, not {self.data} and {self.width}")
         if self.balance is not None and not 0 <= self.balance <= 1:
             raise ValueError(f"balance {self.balance} is not between 0 and 1")
-
-    def network(
-        self, net: NetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace, codes: Codes = None
-    ) -> nn.Module:
-        return net.build(conditioning, shape, space)
 
     def draw(self, shape: torch.Size, rng: torch.Generator) -> Draw:
         log = self.centre + self.width * torch.randn(shape[0], generator=rng, device=rng.device)
@@ -120,15 +111,3 @@ class Edm(Objective):
             return skip * x + out * net(enter * x, t, condition).to(x.dtype)
 
         return denoise
-
-    def sample(
-        self, net: Network, shape: Shape, condition: Any, rng: torch.Generator, sampler: Solver
-    ) -> Float[Tensor, "b c h w"]:
-        return self.follow(self.denoiser(net), shape, condition, rng, sampler)
-
-    def follow(
-        self, denoiser: Denoiser, shape: Shape, condition: Any, rng: torch.Generator, solver: Solver
-    ) -> Float[Tensor, "b c h w"]:
-        """From noise to pictures with any denoiser of this process: the trained one, a guided or a composed one."""
-        noise = torch.randn((len(condition.present), *shape), generator=rng, device=rng.device)
-        return solver.sample(denoiser, self.schedule, noise, condition, rng)

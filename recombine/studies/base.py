@@ -13,6 +13,11 @@ SCALES: tuple[Scale, ...] = ("smoke", "laptop", "full")
 MIN_SEEDS = 3
 
 
+def about(doc: str | None) -> str:
+    """What a study's docstring says between its question and how it is run."""
+    return (doc or "").partition("\n\n")[2].partition("\n\nRun:")[0]
+
+
 class Rows(list[Row]):
     """Rows with a filter: `rows.where(part="order", seed=0)`; `rows.column("value")`."""
 

@@ -22,7 +22,7 @@ from recombine.measure.heads import breadth
 from recombine.measure.intervals import student
 from recombine.objectives.jepa import Jepa
 from recombine.studies import circuit_figures, jepa
-from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.circuit_parts import Opening, opened
 from recombine.studies.circuit_rows import (
     PAPER_PAIRS,
@@ -135,7 +135,7 @@ STUDY = Study(
     name="circuits",
     question="Does the auxiliary loss change how factors live inside a model?",
     paper="A, section 6",
-    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "8 min (estimate), two cores",

@@ -19,7 +19,7 @@ from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.solvers import Euler, Heun
 from recombine.studies import training_figures
-from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import late, over_seeds
 from recombine.studies.recipe import Evaluation, Recipe, spaced
@@ -98,7 +98,7 @@ STUDY = Study(
     name="composition",
     question="Can a diffusion model draw a combination that it has never seen?",
     paper="A, Fig 4a",
-    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    about=about(__doc__),
     cost={"smoke": "10 s, one core", "laptop": "2 min, two cores", "full": "9 min, one H200, 3 seeds"},
     settings=settings,
     compute=run,

@@ -14,7 +14,7 @@ from typing import Any
 
 from recombine.nets.conditioning import Conditioning
 from recombine.studies import composition, training_figures
-from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import judged, late, over_seeds
 from recombine.studies.recipe import Recipe
@@ -78,7 +78,7 @@ STUDY = Study(
     name="conditioning",
     question="How complete must the condition be for a model to compose?",
     paper="A, Fig 4",
-    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    about=about(__doc__),
     cost={
         "smoke": "30 s, one core",
         "laptop": "10 min (estimate), two cores",

@@ -17,7 +17,7 @@ from recombine.objectives.heads import Categorical
 from recombine.objectives.jepa import Jepa
 from recombine.objectives.masked import Masked
 from recombine.studies import objectives, training_figures
-from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import clear, gain, judged
 from recombine.studies.recipe import Recipe
@@ -79,7 +79,7 @@ STUDY = Study(
     name="jepa",
     question="Can a model of categories be taught to compose by a continuous loss inside it?",
     paper="A, section 6",
-    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "8 min (estimate), two cores",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recombine.studies import objectives, training_figures
-from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import clear, gain, late, over_seeds
 from recombine.studies.objectives import Family, Objectives
@@ -70,7 +70,7 @@ STUDY = Study(
     name="nuisance",
     question="Does a nuisance that moves help a model to compose?",
     paper="beyond the papers",
-    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "12 min (estimate), two cores",

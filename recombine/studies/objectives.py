@@ -21,7 +21,7 @@ from recombine.objectives.heads import Categorical, Denoising, Mixture
 from recombine.objectives.masked import Decoding, Masked
 from recombine.objectives.solvers import Euler, Heun
 from recombine.studies import training_figures
-from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import clear, gain, judged, level_mean
 from recombine.studies.recipe import Evaluation, Recipe
@@ -124,7 +124,7 @@ STUDY = Study(
     name="objectives",
     question="Is it the categorical output that keeps a model from composing?",
     paper="A, Fig 3",
-    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    about=about(__doc__),
     cost={"smoke": "20 s, one core", "laptop": "7 min, two cores", "full": "15 min (estimate), one H200, 3 seeds"},
     settings=settings,
     compute=run,

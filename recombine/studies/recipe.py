@@ -11,6 +11,7 @@ from recombine.nets.dit import DiTConfig
 from recombine.objectives.base import Objective
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.masked import Decoding
+from recombine.objectives.noising import Noising
 from recombine.objectives.solvers import Heun, Solver
 from recombine.tokenizers.base import Tokenizer
 from recombine.tokenizers.pixels import Pixels
@@ -75,7 +76,7 @@ class Recipe:
     def check(self) -> None:
         """That world and split fit; asked before the work, not when a config is read (a folder of pictures may be gone)."""
         self.net.check(self.shape)
-        if self.evaluation.guidance != 1 and not isinstance(self.objective, Diffusion):
+        if self.evaluation.guidance != 1 and not isinstance(self.objective, Noising):
             raise UsageError(f"evaluation.guidance={self.evaluation.guidance}: only a diffusion is guided")
         if unknown := [c for c in self.seen if c not in self.world.space.compositions]:
             raise UsageError(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from recombine.config import UsageError
 from recombine.machine import Machine
 from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, score, train_probe
-from recombine.objectives.diffusion import Diffusion
+from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Guided
 from recombine.rng import seeded
 from recombine.store import RunFolder
@@ -66,7 +66,7 @@ class Run:
 
     def denoiser(self) -> Denoiser:
         """A diffusion's network as a Denoiser, guided if the recipe says so."""
-        if not isinstance(self.recipe.objective, Diffusion):
+        if not isinstance(self.recipe.objective, Noising):
             raise UsageError(f"{type(self.recipe.objective).__name__} trains no denoiser")
         plain = self.recipe.objective.denoiser(self.net)
         guidance = self.recipe.evaluation.guidance
@@ -86,7 +86,7 @@ class Run:
     def latents(self, c: Composition, count: int, denoiser: Denoiser | None = None) -> Float[Tensor, "b c h w"]:
         r, device = self.recipe, self.machine.device
         rng, condition = seeded(r.seed, "sample", code(c), device=device), r.world.condition(c, count, device)
-        if isinstance(r.objective, Diffusion):
+        if isinstance(r.objective, Noising):
             denoiser = denoiser or self.denoiser()
             return r.objective.follow(denoiser, r.shape, condition, rng, r.evaluation.solver)
         return r.objective.sample(self.net, r.shape, condition, rng, r.evaluation.decoding)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recombine.studies import objectives, tokenizer_figures, training_figures
-from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study
+from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import judged, level_mean
 from recombine.studies.recipe import Recipe
@@ -102,7 +102,7 @@ STUDY = Study(
     name="tokenizers",
     question="Does it matter how pictures become tokens?",
     paper="A, Fig 2",
-    about=(__doc__ or "").partition("\n\n")[2].partition("\n\nRun:")[0],
+    about=about(__doc__),
     cost={
         "smoke": "30 s, one core",
         "laptop": "8 min (estimate), two cores",

@@ -1,0 +1,22 @@
+"""How the benchmarks take time."""
+
+import time
+from collections.abc import Callable
+
+import torch
+
+
+def seconds(work: Callable[[], object], device: str = "cpu", repeats: int = 5) -> float:
+    """The best of some repeats after one to warm up: the one least disturbed by others on the machine."""
+    found = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        work()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        found.append(time.perf_counter() - begin)
+    return min(found[1:])
+
+
+def per_second(work: Callable[[], object], pictures: int, device: str = "cpu", repeats: int = 5) -> float:
+    return pictures / seconds(work, device, repeats)

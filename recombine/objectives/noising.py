@@ -1,0 +1,43 @@
+"""Objectives whose network becomes a Denoiser: what diffusion and EDM share. They differ in schedule, loss and in how the
+network's output is read."""
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.nets.base import NetConfig, Shape
+from recombine.nets.conditioning import Conditioning
+from recombine.objectives.base import Codes, Objective
+from recombine.objectives.process import Denoiser, Schedule
+from recombine.objectives.solvers import Solver
+from recombine.worlds.factors import FactorSpace
+
+
+class Noising(Objective):
+    """A frozen dataclass with a `schedule`."""
+
+    schedule: Schedule
+
+    @abstractmethod
+    def denoiser(self, net: Any) -> Denoiser:
+        """The network's output, read as E[x | x_t]."""
+
+    def network(
+        self, net: NetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace, codes: Codes = None
+    ) -> nn.Module:
+        return net.build(conditioning, shape, space)
+
+    def sample(
+        self, net: Any, shape: Shape, condition: Any, rng: torch.Generator, sampler: Solver
+    ) -> Float[Tensor, "b c h w"]:
+        return self.follow(self.denoiser(net), shape, condition, rng, sampler)
+
+    def follow(
+        self, denoiser: Denoiser, shape: Shape, condition: Any, rng: torch.Generator, solver: Solver
+    ) -> Float[Tensor, "b c h w"]:
+        """From noise to latents with any denoiser of this process: the trained one, a guided or a composed one."""
+        noise = torch.randn((len(condition.present), *shape), generator=rng, device=rng.device)
+        return solver.sample(denoiser, self.schedule, noise, condition, rng)
