@@ -4,9 +4,9 @@ Four families on the same tokens, with the same transformer, condition, optimize
 one thing. MaskGIT says a category for every hidden token. GIVT says a mixture of Gaussians instead. MAR says it by a small
 denoiser per token. DiT hides nothing and denoises all tokens at once. A discrete token is a vector of the codebook, so all
 four read and write the same vectors. Paper A, Fig 3: MaskGIT fails at level 2, all others succeed, so the decisive step is
-the first. One more thing differs there, as it does in the families' own decoding: MaskGIT shows its surest tokens first, the
-others at random; `--set decoding.order=random` makes them equal. Objects stay near the middle, as they must in the paper, whose linear probe on pixels is always right; what happens
-where they go anywhere is asked in `nuisance`.
+the first. One more thing differs there, as in the families' own decoding: MaskGIT shows its surest tokens first, the others
+at random; `--set decoding.order=random` makes them equal. Objects stay near the middle, as they must in the paper, whose
+linear probe on pixels is always right; what happens where they go anywhere is asked in `nuisance`.
 
 Run: `recombine run objectives --scale laptop` (two families, 7 min on two cores), `--scale full` (all four, 3 seeds, on a GPU).
 """
