@@ -8,7 +8,7 @@ from recombine.studies.composition import judge_level2
 from recombine.studies.levels import best, curve, late, over_seeds, probe_of, seeds_of
 
 
-def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "read", **more) -> dict:
+def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "wary", **more) -> dict:
     said = {"kind": "accuracy", "step": step, "level": level, "joint": joint, "seed": seed, "variant": variant}
     return said | {"probe": probe} | more
 
@@ -45,8 +45,8 @@ def test_late_is_the_mean_of_the_last_quarter_and_best_the_maximum():
     assert late([(0, 0.3)]) == late([(0, 9.0), (1, 9.0), (2, 0.3)]) == 0.3
 
 
-def test_the_worlds_own_reader_judges_where_there_is_one():
-    assert probe_of(ROWS) == "read"
+def test_the_wary_probe_judges_where_there_is_one():
+    assert probe_of(ROWS) == "wary"
     assert probe_of(Rows([row(0, 0, 1, probe="linear"), row(0, 0, 1, probe="cnn")])) == "cnn"
 
 
@@ -66,7 +66,7 @@ def test_rows_are_filtered_by_equality_and_one_means_one():
     assert ROWS.where(kind="probe").column("joint") == [1.0]
     assert ROWS.one(kind="train")["loss"] == 0.1
     with pytest.raises(LookupError, match=r"^5 rows match"):
-        ROWS.one(kind="accuracy", variant="v", level=1, probe="read")
+        ROWS.one(kind="accuracy", variant="v", level=1, probe="wary")
     assert isinstance(ROWS.where(seed=0), Rows)
 
 

@@ -15,7 +15,7 @@ from recombine.config import digest, override
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
 from recombine.store import read_json, read_rows
-from recombine.studies import conditioning, jepa, nuisance, objectives, tokenizers
+from recombine.studies import conditioning, details, jepa, objectives, tokenizers
 from recombine.studies.base import Rows
 from recombine.studies.lab import Lab
 from recombine.worlds.shapes2d import Shapes2D
@@ -59,8 +59,7 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
     )
     assert digest(four["maskgit"]) == digest(repair["maskgit"])
     assert digest(four["dit"]) == digest(both.variants()["vq"])
-    if scale != "smoke":
-        assert digest(four["maskgit"]) == digest(nuisance.settings(scale).variants()["maskgit, near"])
+    assert digest(four["maskgit"]) == digest(details.settings(scale).variants()["maskgit"])
 
 
 @pytest.mark.parametrize(
@@ -78,8 +77,13 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
         (jepa.judge_repair, {"maskgit": 0.5, "jepa": 0.3}, False),
         (jepa.judge_layers, {"jepa": 0.5, "jepa0one layer": 0.3}, True),
         (jepa.judge_layers, {"jepa": 0.3, "jepa0one layer": 0.3}, False),
-        (nuisance.judge_wander, {"maskgit0near": 0.0, "maskgit0far": 0.9, "dit0near": 0.9, "dit0far": 0.9}, True),
-        (nuisance.judge_wander, {"maskgit0near": 0.9, "maskgit0far": 0.9, "dit0near": 0.9, "dit0far": 0.9}, False),
+        (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.3}, True),
+        (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.9}, "partly"),
+        (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.0, "dit0classes": 0.9}, False),
+        (details.judge_wander, {"maskgit": 0.0, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, True),
+        (details.judge_wander, {"maskgit": 0.9, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, False),
+        (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.1}, True),
+        (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.9}, False),
         (tokenizers.judge_latents, {"vae": 0.9, "vq": 0.85}, True),
         (tokenizers.judge_latents, {"vae": 0.99, "vq": 0.81}, "partly"),
         (tokenizers.judge_latents, {"vae": 0.3, "vq": 0.4}, False),
@@ -149,13 +153,15 @@ def test_a_ceiling_is_judged_by_all_against_seen():
 
 
 def test_worlds_that_differ_are_judged_by_probes_of_their_own(tmp_path):
-    settings = override(nuisance.settings("smoke"), "world.size=16", "evaluation.samples=2", "probe_steps=2")
+    settings = override(details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2")
     lab = Lab(QUIET, tmp_path, "smoke", 1)
-    rows = Rows(nuisance.run(replace(settings, families=("dit",)), lab))
-    first, second = rows.where(kind="probe", variant=None), rows.where(kind="probe", variant="dit, far")
-    assert len(first) == len(second) == 24
-    assert {r["variant"] for r in rows.where(kind="accuracy")} == {"dit, near", "dit, far"}
-    assert len(list((tmp_path / "runs").iterdir())) == 2 * (2 + 1 + 1), "two probes, a tokenizer and a model each"
+    rows = Rows(details.run(replace(settings, details=("base", "far")), lab))
+    first, second = rows.where(kind="probe", variant=None), rows.where(kind="probe", variant="maskgit, far")
+    assert len(first) == len(second) == 32
+    assert {r["variant"] for r in rows.where(kind="accuracy")} == {"maskgit", "dit", "maskgit, far", "dit, far"}
+    assert len(list((tmp_path / "runs").iterdir())) == 2 * (2 + 1 + 2), (
+        "two trained probes, a tokenizer, two models each"
+    )
 
 
 def test_dropping_to_zero_tells_a_whole_batch_the_first_class():

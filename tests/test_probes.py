@@ -5,7 +5,17 @@ import torch
 from tiny import QUIET
 
 from recombine.measure.intervals import wilson
-from recombine.measure.probes import Probe, ProbeConfig, Reader, TrainedProbe, real_accuracy, score, train_probe
+from recombine.measure.probes import (
+    Probe,
+    ProbeConfig,
+    Reader,
+    TrainedProbe,
+    real_accuracy,
+    refused,
+    score,
+    train_probe,
+)
+from recombine.measure.spoiled import imperfect, others, patched, spoiled
 from recombine.rng import seeded
 from recombine.train.fit import TrainConfig
 from recombine.worlds.factors import at_most_one_new
@@ -13,7 +23,7 @@ from recombine.worlds.shapes2d import Shapes2D
 
 WORLD = Shapes2D(size=16)
 SPLIT = at_most_one_new(WORLD.space)
-STEPS = {"linear": 60, "cnn": 40}
+STEPS = {"linear": 60, "cnn": 40, "wary": 80}
 
 
 def config(kind: str) -> ProbeConfig:
@@ -37,7 +47,7 @@ def pictures(count: int = 200) -> tuple[torch.Tensor, torch.Tensor]:
     return WORLD.render(index, rng).images, index
 
 
-@pytest.mark.parametrize("name", ["read", "linear", "cnn"])
+@pytest.mark.parametrize("name", ["read", "linear", "cnn", "wary"])
 def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chance(probes, name):
     probe, (images, index) = probes[name], pictures()
     answer = probe(images)
@@ -45,11 +55,11 @@ def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chan
     assert probe.name == name
     assert answer.shape == index.shape
     assert not answer.is_floating_point()
-    least = {"read": 0.99, "linear": 0.6, "cnn": 0.75}[name]
+    least = {"read": 0.99, "linear": 0.6, "cnn": 0.75, "wary": 0.75}[name]
     assert float((answer == index).float().mean()) > least, "chance is 0.5"
 
 
-@pytest.mark.parametrize("name", ["linear", "cnn"])
+@pytest.mark.parametrize("name", ["linear", "cnn", "wary"])
 def test_pictures_are_judged_one_by_one(probes, name):
     images, _ = pictures(12)
     whole = probes[name](images)
@@ -90,3 +100,49 @@ def test_accuracy_on_real_pictures_covers_every_composition_with_its_level(probe
 def test_noise_shows_no_composition_to_the_reader(probes):
     noise = torch.rand(8, 3, 16, 16, generator=seeded("noise"))
     assert (probes["read"](noise) == -1).all()
+
+
+def test_an_empty_picture_is_refused_by_the_wary_probe_and_named_by_one_that_must_choose(probes):
+    empty = torch.full((8, *WORLD.image_shape), WORLD.background)
+    wary = probes["wary"]
+    assert (wary(empty) == -1).all()
+    assert (wary.forced()(empty) >= 0).all()
+    assert (probes["linear"](empty) >= 0).all()
+
+
+def test_how_much_is_refused(probes):
+    assert refused(probes["wary"], WORLD, 256)["share"] > 0.7
+    assert refused(probes["read"], WORLD, 256)["share"] > 0.95
+    assert refused(probes["cnn"], WORLD, 256)["share"] == 0
+
+
+def test_a_wary_probe_that_is_made_to_choose_changes_no_answer_it_gave(probes):
+    images, _ = pictures()
+    free, made = probes["wary"](images), probes["wary"].forced()(images)
+    assert torch.equal(free[free[:, 0] >= 0], made[free[:, 0] >= 0])
+    assert probes["wary"].forced().name == "cnn"
+
+
+def test_others_are_other_compositions_and_all_of_them():
+    index = torch.tensor(WORLD.space.compositions).repeat(50, 1)
+    made = others(WORLD, index, seeded("others"))
+    assert (made != index).any(1).all()
+    assert len(made[(index == 0).all(1)].unique(dim=0)) == len(WORLD.space.compositions) - 1
+
+
+def test_what_is_spoiled_is_unreadable_and_what_is_imperfect_is_not_far_off():
+    index = torch.tensor(WORLD.space.compositions).repeat(25, 1)
+    broken, good = spoiled(WORLD, index, seeded(1)), imperfect(WORLD, index, seeded(1))
+    plain = WORLD.render(index, seeded(1)).images
+    assert broken.shape == good.shape == plain.shape
+    assert (WORLD.read(broken) == -1).float().mean() > 0.95
+    assert (good - plain).abs().mean() < 0.5 * (broken - plain).abs().mean()
+    assert 0 <= min(broken.min(), good.min()) <= max(broken.max(), good.max()) <= 1
+
+
+def test_a_patched_picture_is_made_of_both_and_nothing_else():
+    a, b = torch.zeros(6, 3, 16, 16), torch.ones(6, 3, 16, 16)
+    made = patched(a, b, seeded(2))
+    assert ((made == 0) | (made == 1)).all()
+    assert (made.mean((1, 2, 3)) > 0.2).all()
+    assert (made.mean((1, 2, 3)) < 0.8).all()

@@ -1,7 +1,11 @@
-"""Probes: pictures -> factors. The world's own reader, the paper's linear probe on pixels and a small CNN stand behind one
-interface, and none is believed before its accuracy on real pictures, seen and unseen, is on the table."""
+"""Probes: pictures -> factors. The world's own reader, the paper's linear probe on pixels and small CNNs stand behind one
+interface, and none is believed before its accuracy on real pictures, seen and unseen, is on the table.
 
-from dataclasses import dataclass, field
+`linear` and `cnn` must choose a value for every factor, whatever they are shown. `wary` is a CNN with one more output, "none
+of these", trained on spoiled pictures too, so it may refuse: an empty picture is not a small blue triangle. What it would
+have said had it to choose is `forced`."""
+
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
@@ -11,11 +15,12 @@ from torch import Tensor, nn
 
 from recombine.machine import Machine
 from recombine.measure.intervals import wilson
+from recombine.measure.spoiled import imperfect, spoiled
 from recombine.rng import seeded
 from recombine.store import RunFolder
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
-from recombine.worlds.base import World
+from recombine.worlds.base import INVALID, World
 from recombine.worlds.factors import Composition, FactorSpace, Split, code
 
 
@@ -48,18 +53,19 @@ class ProbeConfig:
     """A probe to be trained on real pictures of every composition."""
 
     world: World
-    kind: Literal["linear", "cnn"] = "linear"
+    kind: Literal["linear", "cnn", "wary"] = "linear"
     train: TrainConfig = field(default_factory=lambda: TrainConfig(steps=600, batch=256, lr=2e-3, warmup=20, ema=0.98))
     seed: int = 0
     version: int = field(default=PROBE_VERSION, metadata={"unnamed": 1})
 
 
 class ProbeNet(nn.Module):
-    """Logits of all factors side by side, from flat pixels or from a small CNN."""
+    """Logits of all factors side by side, from flat pixels or from a small CNN; the wary one's last says "none of these"."""
 
     def __init__(self, kind: str, shape: tuple[int, int, int], space: FactorSpace):
         super().__init__()
-        self.sizes = list(space.sizes)
+        self.wary = kind == "wary"
+        self.sizes = [*space.sizes, 1] if self.wary else list(space.sizes)
         channels, height, width = shape
         if kind == "linear":
             self.body = nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, sum(self.sizes)))
@@ -68,7 +74,7 @@ class ProbeNet(nn.Module):
             layers = [*conv(channels, 24, 2), *conv(24, 48, 2), *conv(48, 64, 1)]
             self.body = nn.Sequential(*layers, MeanAndMax(), nn.Linear(2 * 64, sum(self.sizes)))
 
-    def forward(self, images: Float[Tensor, "b c h w"]) -> list[Float[Tensor, "b n"]]:
+    def forward(self, images: Float[Tensor, "b c h w"]) -> list[Float[Tensor, "b _"]]:
         return list(self.body(2 * images - 1).split(self.sizes, dim=-1))
 
 
@@ -81,13 +87,23 @@ class MeanAndMax(nn.Module):
 
 @dataclass(frozen=True)
 class TrainedProbe:
+    """`wary` refuses where its network says so; every other name must choose."""
+
     name: str
     net: ProbeNet
 
     @torch.no_grad()
     def __call__(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
-        parts = [torch.stack([x.argmax(-1) for x in self.net(some)], dim=-1) for some in images.split(4096)]
-        return torch.cat(parts)
+        return torch.cat([self._answer(self.net(some)) for some in images.split(4096)])
+
+    def _answer(self, logits: list[Float[Tensor, "b _"]]) -> Int[Tensor, "b k"]:
+        factors = logits[:-1] if self.net.wary else logits
+        chosen = torch.stack([x.argmax(-1) for x in factors], dim=-1)
+        return chosen.where(logits[-1] < 0, INVALID) if self.name == "wary" else chosen
+
+    def forced(self, name: str = "cnn") -> "TrainedProbe":
+        """The same network, made to choose."""
+        return replace(self, name=name)
 
 
 def train_probe(config: ProbeConfig, root: Any, machine: Machine) -> TrainedProbe:
@@ -101,13 +117,30 @@ def train_probe(config: ProbeConfig, root: Any, machine: Machine) -> TrainedProb
     def batch(step: int) -> tuple[Tensor, Tensor]:
         rng = seeded(config.seed, "probe", step, device=device)
         index = table[torch.randint(len(table), (config.train.batch,), generator=rng, device=device)]
-        return world.render(index, rng).images, index
+        return wary_batch(world, index, rng) if config.kind == "wary" else (world.render(index, rng).images, index)
 
-    def loss(net: nn.Module, images: Tensor, index: Tensor) -> Tensor:
-        return sum(F.cross_entropy(x, index[:, i], reduction="none") for i, x in enumerate(net(images)))
-
+    loss = wary_loss if config.kind == "wary" else factor_loss
     train(net, loss, batch, config.train, RunFolder(root, config), machine)
     return TrainedProbe(config.kind, net.eval())
+
+
+def factor_loss(net: nn.Module, images: Tensor, index: Tensor) -> Float[Tensor, "b"]:
+    return sum(F.cross_entropy(x, index[:, i], reduction="none") for i, x in enumerate(net(images)))
+
+
+def wary_batch(world: World, index: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """One half good, though not flawless; the other half spoiled, their index INVALID."""
+    half = len(index) // 2
+    both = torch.cat((imperfect(world, index[:half], rng), spoiled(world, index[half:], rng)))
+    return both, torch.cat((index[:half], torch.full_like(index[half:], INVALID)))
+
+
+def wary_loss(net: nn.Module, images: Tensor, index: Tensor) -> Float[Tensor, "b"]:
+    """Good or spoiled, and the factors of the good ones."""
+    *factors, none = net(images)
+    refused = F.binary_cross_entropy_with_logits(none[:, 0], (index[:, 0] == INVALID).float(), reduction="none")
+    each = (F.cross_entropy(x, index[:, i], ignore_index=INVALID, reduction="none") for i, x in enumerate(factors))
+    return refused + sum(each)
 
 
 def score(probe: Probe, images: Tensor, composition: Composition, space: FactorSpace) -> dict[str, Any]:
@@ -129,3 +162,11 @@ def real_accuracy(probe: Probe, world: World, split: Split, count: int, device: 
             {"kind": "probe", "composition": code(c), "level": split.level(c), **score(probe, images, c, world.space)}
         )
     return rows
+
+
+def refused(probe: Probe, world: World, count: int, device: Any = "cpu") -> dict[str, Any]:
+    """How many spoiled pictures a probe refuses: none, if it must choose."""
+    rng, table = seeded("spoiled", device=device), torch.tensor(world.space.compositions, device=device)
+    images = spoiled(world, table[torch.randint(len(table), (count,), generator=rng, device=device)], rng)
+    share = float((probe(images) == INVALID).all(1).float().mean())
+    return {"kind": "refused", "probe": probe.name, "n": count, "share": share}

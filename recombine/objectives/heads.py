@@ -143,10 +143,10 @@ class Denoising(Head):
     to decode by. Sampling solves the flow in `steps` steps of Heun. The temperature scales the noise it starts from; at 0 a
     draw is a function of the hidden vector alone."""
 
-    steps: int = 25
+    steps: int = 12
     width: int = 256
     depth: int = 3
-    repeats: int = 4
+    repeats: int = 1
 
     def __post_init__(self) -> None:
         for name in ("steps", "width", "depth", "repeats"):

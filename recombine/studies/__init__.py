@@ -12,13 +12,14 @@ MODULES = {
     "composition": "composition",
     "conditioning": "conditioning",
     "objectives": "objectives",
-    "nuisance": "nuisance",
+    "details": "details",
     "tokenizers": "tokenizers",
     "jepa": "jepa",
     "circuits": "circuits",
     "concept-space": "concept_space.study",
     "swing-by": "swing_by.study",
     "local-scores": "local_scores.study",
+    "operator": "scenes.operator",
 }
 """Study name -> module; torch is imported only when one is loaded."""
 TOUR = ("composition", "swing-by", "local-scores")

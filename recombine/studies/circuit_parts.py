@@ -93,13 +93,15 @@ def head_rows(run: Run, samples: int, turned: dict[str, Float[Tensor, "layers he
 
 @torch.no_grad()
 def accuracies(run: Run, samples: int) -> Float[Tensor, "k"]:
-    """How often samples of all compositions show each factor as asked for, by the classifier; the same randomness each time."""
+    """How often samples of all compositions show each factor as asked for, by the classifier made to choose (to
+    refuse is to refuse all factors); the same randomness each time."""
     r, device = run.recipe, run.machine.device
     wanted = dealt(run, samples * len(r.world.space.compositions))
     condition, rng = r.world.describe(wanted, r.world.canonical(wanted)), seeded(r.seed, "cut", device=device)
     with torch.autocast(device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"):
         latents = r.objective.sample(run.net, r.shape, condition, rng, r.evaluation.decoding)
-    return (run.probes[0](run.codec.decode(latents.float())) == wanted).float().mean(0).cpu()
+    chooser = next((p for p in run.probes if p.name == "cnn"), run.probes[0])
+    return (chooser(run.codec.decode(latents.float())) == wanted).float().mean(0).cpu()
 
 
 def circuit_rows(run: Run, how: Opening) -> list[Row]:

@@ -70,11 +70,11 @@ def run(settings: Composition, lab: Lab) -> list[Row]:
 
 
 def judge_level2(rows: Rows) -> Judgement:
-    """By the classifier, the paper's kind of judge; the strict reader's numbers beside it, where the world has a reader. The
+    """By the classifier; the strict reader's numbers beside it, where the world has a reader. The
     balanced way of telling is judged, or the raw one where it alone was run."""
     told = "balanced" if rows.where(kind="accuracy", variant="balanced") else "raw"
-    found = over_seeds(rows, told, 2, late, "cnn")
-    measured = {"level2": found.mean, "paper_level2": 1.0, "seen": over_seeds(rows, told, 0, late, "cnn").mean}
+    found = over_seeds(rows, told, 2, late)
+    measured = {"level2": found.mean, "paper_level2": 1.0, "seen": over_seeds(rows, told, 0, late).mean}
     if rows.where(kind="accuracy", probe="read"):
         measured |= {f"level{k}, strict reader": strict(rows, told, k) for k in (2, 0)}
     return Judgement(found.mean >= 0.95, measured | {"told": told}, found.interval)

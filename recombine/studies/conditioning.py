@@ -59,11 +59,10 @@ def run(settings: Completeness, lab: Lab) -> list[Row]:
 
 
 def judge_order(rows: Rows) -> Judgement:
-    """By the classifier, as in the paper; the strict reader beside it, where the world has a reader."""
     found, measured = judged(rows, PAPER)
     full, quantised = found["continuous", 2].mean, found["quantised", 2].mean
     dropped = max(found[name, 2].mean for name in PAPER if "dropout" in name)
-    measured["quantised+zero"] = over_seeds(rows, "quantised+zero", 2, late, "cnn").mean
+    measured["quantised+zero"] = over_seeds(rows, "quantised+zero", 2, late).mean
     ordered = full - quantised >= 0.1 and quantised - dropped >= 0.1
     some = full >= max(quantised, dropped) + 0.1 or min(full, quantised) >= dropped + 0.1
     verdict = True if ordered and full >= 0.95 else "partly" if some else False

@@ -17,9 +17,9 @@ class Found(NamedTuple):
 
 
 def probe_of(rows: Rows) -> str:
-    """The probe that judges: the world's own reader where there is one, else the CNN."""
+    """The probe that judges: the classifier that may refuse; the one that must choose where rows know no other."""
     names = {r["probe"] for r in rows.where(kind="accuracy")}
-    return "read" if "read" in names else "cnn"
+    return "wary" if "wary" in names else "cnn"
 
 
 def trusted(rows: Rows, probe: str) -> bool:
@@ -61,17 +61,18 @@ def over_seeds(
 
 
 def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], Found], dict[str, float]]:
-    """Late means of the variants in `papers` at each level, by the classifier, the papers' kind of judge; and what a claim says
-    it measured: those, the best checkpoint and the paper's number, beside them the strict reader's and, where it is
-    right on real pictures, the linear probe's."""
-    found = {(name, level): over_seeds(rows, name, level, late, "cnn") for name in papers for level in (0, 1, 2)}
-    beside = {"strict reader": "read"} if rows.where(kind="accuracy", probe="read") else {}
+    """Late means of the variants in `papers` at each level, by the probe that judges; and what a claim says it measured: those,
+    the best checkpoint and the paper's number; beside them what a classifier says that must choose, the papers' kind, the
+    strict reader and, where it is right on real pictures, the linear probe."""
+    found = {(name, level): over_seeds(rows, name, level, late) for name in papers for level in (0, 1, 2)}
+    known = {r["probe"] for r in rows.where(kind="accuracy")} - {probe_of(rows)}
+    beside = {word: p for word, p in (("made to choose", "cnn"), ("strict reader", "read")) if p in known}
     beside |= {"linear probe": "linear"} if trusted(rows, "linear") else {}
     measured: dict[str, float] = {}
     for name, paper in papers.items():
         measured |= {name: found[name, 2].mean, f"paper_{name}": paper}
         measured |= {f"{name}, {word}": found[name, k].mean for k, word in ((1, "level 1"), (0, "seen"))}
-        measured[f"{name}, best"] = over_seeds(rows, name, 2, best, "cnn").mean
+        measured[f"{name}, best"] = over_seeds(rows, name, 2, best).mean
         for word, probe in beside.items():
             measured[f"{name}, {word}"] = over_seeds(rows, name, 2, late, probe).mean
     return found, measured

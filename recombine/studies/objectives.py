@@ -6,7 +6,8 @@ denoiser per token. DiT hides nothing and denoises all tokens at once. A discret
 four read and write the same vectors. Paper A, Fig 3: MaskGIT fails at level 2, all others succeed, so the decisive step is
 the first. One more thing differs there, as in the families' own decoding: MaskGIT shows its surest tokens first, the others
 at random; `--set decoding.order=random` makes them equal. Objects stay near the middle, as they must in the paper, whose
-linear probe on pixels is always right; what happens where they go anywhere is asked in `nuisance`.
+linear probe on pixels is always right; what
+happens where they go anywhere is asked in `details`.
 
 Run: `recombine run objectives --scale laptop` (two families, 7 min on two cores), `--scale full` (all four, 3 seeds, on a GPU).
 """
@@ -24,7 +25,7 @@ from recombine.objectives.solvers import Euler, Heun
 from recombine.studies import training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
-from recombine.studies.levels import clear, gain, judged, level_mean
+from recombine.studies.levels import clear, gain, judged, level_mean, probe_of
 from recombine.studies.recipe import Evaluation, Recipe
 from recombine.studies.runs import compute
 from recombine.tokenizers.autoencoder import Autoencoder
@@ -85,10 +86,10 @@ def laptop() -> Recipe:
 
 
 def full() -> Recipe:
-    train = TrainConfig(steps=8000, batch=256, lr=5e-4, precision="bfloat16")
-    evaluation = Evaluation(14, 256, Heun(25), probe_steps=2000)
+    train = TrainConfig(steps=5000, batch=256, lr=5e-4, precision="bfloat16")
+    evaluation = Evaluation(14, 256, Heun(25), probe_steps=800)
     world, tokenizer, net = Shapes2D(wander=0.3), Autoencoder(VQ()), DiTConfig(patch=1)
-    return Recipe(world=world, tokenizer=tokenizer, net=net, train=train, pool=10_000, evaluation=evaluation)
+    return Recipe(world=world, tokenizer=tokenizer, net=net, train=train, pool=60_000, evaluation=evaluation)
 
 
 def run(settings: Objectives, lab: Lab) -> list[Row]:
@@ -98,7 +99,7 @@ def run(settings: Objectives, lab: Lab) -> list[Row]:
 def judge_maskgit(rows: Rows) -> Judgement:
     """It must fail by itself: not for want of training, nor for a tokenizer or a task at which everything fails."""
     found, measured = judged(rows, {k: PAPER[k] for k in ("maskgit", "dit")})
-    limit = level_mean(rows.where(kind="ceiling", variant="maskgit", probe="cnn"), 2)
+    limit = level_mean(rows.where(kind="ceiling", variant="maskgit", probe=probe_of(rows)), 2)
     fails = found["maskgit", 2].mean <= 0.15
     fair = found["maskgit", 0].mean >= 0.8 and found["dit", 2].mean >= 0.5 and limit >= 0.9
     measured["tokenizer's ceiling at level 2"] = limit

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recombine.config import UsageError
-from recombine.measure.probes import PROBE_VERSION
 from recombine.nets.base import NetConfig, Shape
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
@@ -19,6 +18,9 @@ from recombine.train.fit import TrainConfig
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Split, at_most_one_new, code
 from recombine.worlds.shapes2d import Shapes2D
+
+PROBES_VERSION = 2
+"""Rises when other probes score the samples, or their answers change. 2: one that may refuse."""
 
 
 def spaced(steps: int, count: int) -> tuple[int, ...]:
@@ -38,7 +40,7 @@ class Evaluation:
     solver: Solver = field(default_factory=Heun)
     guidance: float = 1.0
     probe_steps: int = 300
-    probe_version: int = field(default=PROBE_VERSION, metadata={"unnamed": 1})
+    probe_version: int = field(default=PROBES_VERSION, metadata={"unnamed": 1})
     decoding: Decoding = field(default_factory=Decoding)
 
     def __post_init__(self) -> None:

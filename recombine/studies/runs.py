@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from recombine.config import UsageError
 from recombine.machine import Machine
-from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, score, train_probe
+from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, refused, score, train_probe
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Guided
 from recombine.rng import seeded
@@ -114,17 +114,19 @@ class Run:
 
 
 def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
-    """A small CNN, the world's own reader where there is one, and the paper's linear probe on pixels. The first is shown
-    first."""
+    """A small CNN that may refuse, the same made to choose, the world's own reader where there is one, and the paper's linear
+    probe on pixels. The first judges."""
     machine = replace(lab.machine, compile="", graphs=False)  # too small for compilation to pay
     world, steps = recipe.world, recipe.evaluation.probe_steps
-    trained: list[Probe] = []
-    for kind in ("cnn", "linear"):
+    trained = []
+    for kind in ("wary", "linear"):
         config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
         if lab.fresh:
             RunFolder(lab.out, config).erase()
         trained.append(train_probe(config, lab.out, machine))
-    return [trained[0], Reader(world), trained[1]] if world.readable else trained
+    wary, linear = trained
+    readers = [Reader(world)] if world.readable else []
+    return [wary, wary.forced(), *readers, linear]
 
 
 def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
@@ -153,9 +155,10 @@ def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
 
 
 def real(recipe: Recipe, probes: list[Probe], lab: Lab) -> list[Row]:
-    """What the probes are worth on real pictures."""
-    world, split = recipe.world, recipe.split
-    return [r for p in probes for r in real_accuracy(p, world, split, many(lab), lab.machine.device)]
+    """What the probes are worth: on real pictures, and on spoiled ones."""
+    world, split, device = recipe.world, recipe.split, lab.machine.device
+    rows = [r for p in probes for r in real_accuracy(p, world, split, many(lab), device)]
+    return rows + [refused(p, world, many(lab), device) for p in probes]
 
 
 def many(lab: Lab) -> int:

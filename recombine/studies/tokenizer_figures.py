@@ -11,7 +11,7 @@ from recombine.studies.training_figures import level_name
 def ceilings(rows: Rows, folder: Path) -> Figure:
     """Bars per tokenizer and level: trained on all compositions, and on the seen ones alone."""
     limit = rows.where(kind="ceiling")
-    probes = [p for p in ("cnn", "read") if limit.where(probe=p)]
+    probes = [p for p in ("wary", "read") if limit.where(probe=p)]
     names = list(dict.fromkeys(r["variant"] for r in limit if ", " in r["variant"]))
     figure = Figure(
         "ceilings",

@@ -83,7 +83,7 @@ def judge_latents(rows: Rows) -> Judgement:
 def judge_ceiling(rows: Rows) -> Judgement:
     """By the strict reader where there is one: a blurred picture is no reconstruction."""
     limit = rows.where(kind="ceiling")
-    probe = "read" if limit.where(probe="read") else "cnn"
+    probe = "read" if limit.where(probe="read") else "wary"
     measured: dict[str, float] = {}
     for name in KINDS:
         for data in ("all", "seen"):

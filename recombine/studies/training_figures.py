@@ -31,10 +31,10 @@ def level_name(level: int) -> str:
 
 
 def probes_of(rows: Rows) -> list[str]:
-    """A classifier, which must choose, the world's reader, which may refuse, and the paper's linear probe where it is right
-    on real pictures."""
+    """The classifier, which may refuse, the same made to choose, the world's reader, which may refuse, and the paper's linear
+    probe where it is right on real pictures."""
     names = {r["probe"] for r in rows.where(kind="accuracy")}
-    shown = ("cnn", "linear", "read") if trusted(rows, "linear") else ("cnn", "read")
+    shown = ("wary", "cnn", "linear", "read") if trusted(rows, "linear") else ("wary", "cnn", "read")
     return [name for name in shown if name in names] or sorted(names)
 
 
@@ -67,8 +67,8 @@ def levels(rows: Rows, folder: Path) -> Figure:
         "levels",
         "Accuracy per level over training",
         "Share of samples that show all factors asked for, by the number of factors in which the composition differs from "
-        "any seen one. Thin lines are seeds. 'cnn' and 'linear' are classifiers, which must choose; 'read' fits shapes and may "
-        "refuse.",
+        "any seen one. Thin lines are seeds. 'cnn' and 'linear' are classifiers, which must choose; 'wary' may refuse "
+        "what shows no composition; 'read' fits shapes and may refuse.",
     )
     panels = [(variant, probe) for probe in probes for variant in variants]
     high, wide = (1, len(probes)) if len(variants) == 1 else (len(probes), len(variants))
@@ -84,8 +84,8 @@ def levels(rows: Rows, folder: Path) -> Figure:
 
 
 def factors(rows: Rows, folder: Path) -> Figure:
-    """Which factor fails, at the furthest level, by the classifier (the reader refuses a picture as a whole)."""
-    variants, furthest, probe = variants_of(rows), max(rows.where(kind="accuracy").column("level")), probes_of(rows)[0]
+    """Which factor fails, at the furthest level, by the classifier that must choose: to refuse is to refuse all factors."""
+    variants, furthest, probe = variants_of(rows), max(rows.where(kind="accuracy").column("level")), "cnn"
     names = [k for k in rows.where(kind="accuracy")[0] if k not in RESERVED]
     figure = Figure(
         "factors",

@@ -1,0 +1,83 @@
+"""Spoiled pictures: what a broken model draws. A classifier that must choose calls an empty picture whatever it resembles
+least badly; one that was shown these may refuse. They are made from any world's own pictures:
+
+- mixed: a picture and one of another composition at the same place, one through the other (colours between two, ghosts);
+- patched: blocks of one and blocks of the other;
+- faded: the picture sunk into the colour of its border, up to nothing at all;
+- noisy: so much noise that little else is left."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from recombine.worlds.base import World
+
+MIX, FADE, NOISE, BLOCKS = (0.35, 0.65), (0.6, 1.0), (0.25, 1.0), 7
+"""How much of the other picture; how far gone; the noise's standard deviation; blocks along a side."""
+TINGE, FAINT, DUST = 0.15, 0.3, 0.05
+"""How much of another composition a picture may have, how far it may fade, how noisy it may be, and still be a good one. What
+lies between good and spoiled is shown as neither, and the probe may decide."""
+
+
+def spoiled(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Float[Tensor, "b c h w"]:
+    """Pictures that were to show `factors` and show no composition, each spoiled in one of the four ways."""
+    images, other = pair(world, factors, rng)
+    ways: list[Callable[[], Tensor]] = [
+        lambda: mixed(images, other, MIX, rng),
+        lambda: patched(images, other, rng),
+        lambda: faded(images, FADE, rng),
+        lambda: images + _strength(images, NOISE, rng) * _normal(images, rng),
+    ]
+    which = torch.randint(len(ways), (len(images), 1, 1, 1), generator=rng, device=rng.device)
+    made = torch.stack([way() for way in ways])
+    return made.gather(0, which[None].expand(1, *images.shape))[0].clamp(0, 1)
+
+
+def imperfect(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Float[Tensor, "b c h w"]:
+    """Good pictures as a model may draw them: a tinge of another composition, a little faint, a little dusty."""
+    images, other = pair(world, factors, rng)
+    made = faded(mixed(images, other, (0.0, TINGE), rng), (0.0, FAINT), rng)
+    return (made + _strength(images, (0.0, DUST), rng) * _normal(images, rng)).clamp(0, 1)
+
+
+def pair(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Pictures of `factors`, and the same of other compositions: nuisances alike, as far as the world draws them alike."""
+    state = rng.get_state()
+    images = world.render(factors, rng).images
+    return images, world.render(others(world, factors, rng), torch.Generator(rng.device).set_state(state)).images
+
+
+def others(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Int[Tensor, "b k"]:
+    """For each composition a random other one."""
+    table = torch.tensor(world.space.compositions, device=factors.device)
+    own = (factors[:, None] == table).all(2).int().argmax(1)
+    step = torch.randint(1, max(2, len(table)), own.shape, generator=rng, device=rng.device)
+    return table[(own + step) % len(table)]
+
+
+def mixed(a: Tensor, b: Tensor, how_much: tuple[float, float], rng: torch.Generator) -> Tensor:
+    return torch.lerp(a, b, _strength(a, how_much, rng))
+
+
+def patched(a: Tensor, b: Tensor, rng: torch.Generator) -> Tensor:
+    blocks = torch.rand(len(a), 1, BLOCKS, BLOCKS, generator=rng, device=rng.device) < 0.5
+    return torch.where(F.interpolate(blocks.float(), a.shape[2:], mode="nearest") > 0, a, b)
+
+
+def faded(images: Tensor, how_far: tuple[float, float], rng: torch.Generator) -> Tensor:
+    """Towards the mean colour of each picture's border."""
+    top, left = images[:, :, (0, -1)].flatten(2), images[:, :, :, (0, -1)].flatten(2)
+    border = torch.cat((top, left), 2).mean(2)[:, :, None, None]
+    return torch.lerp(images, border.expand_as(images), _strength(images, how_far, rng))
+
+
+def _strength(images: Tensor, between: tuple[float, float], rng: torch.Generator) -> Float[Tensor, "b 1 1 1"]:
+    low, high = between
+    return low + (high - low) * torch.rand(len(images), 1, 1, 1, generator=rng, device=rng.device)
+
+
+def _normal(images: Tensor, rng: torch.Generator) -> Tensor:
+    return torch.randn(images.shape, generator=rng, device=rng.device)
