@@ -204,5 +204,5 @@ def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path, mo
     rows = Rows(read_rows(done / "rows.jsonl"))
     assert {r["variant"] for r in rows.where(kind="accuracy")} == {"maskgit", "dit"}
     assert {"form", "paint", "extent"} <= set(rows.where(kind="ceiling")[0])
-    assert [c["verdict"] for c in read_json(done / "claims.json")] == ["smoke"] * 3
+    assert [c["verdict"] for c in read_json(done / "claims.json")] == ["smoke"] * 4
     assert (done / "index.html").exists()

@@ -39,6 +39,13 @@ class Objective(ABC):
         """One number per sample."""
 
     @abstractmethod
+    def expect(
+        self, net: nn.Module, x: Float[Tensor, "b c h w"], condition: Condition, gone: float, rng: torch.Generator
+    ) -> Float[Tensor, "b c h w"]:
+        """What the model expects latents to be of which a part is gone: under the noise of time `gone`, or with this share of
+        their tokens hidden; 0 where it can see for itself. What is gone is drawn from `rng`."""
+
+    @abstractmethod
     def sample(
         self, net: nn.Module, shape: Shape, condition: Condition, rng: torch.Generator, sampler: Any
     ) -> Float[Tensor, "b c h w"]:

@@ -40,6 +40,10 @@ class Head(ABC):
         """What training minimises, per token, in float32 also under autocast."""
 
     @abstractmethod
+    def mean(self, net: nn.Module, hidden: Float[Tensor, "n d"], rng: torch.Generator) -> Float[Tensor, "n c"]:
+        """The expected token."""
+
+    @abstractmethod
     def sample(
         self, net: nn.Module, hidden: Float[Tensor, "n d"], rng: torch.Generator, temperature: float = 1.0
     ) -> tuple[Float[Tensor, "n c"], Float[Tensor, "n"]]:
@@ -81,6 +85,9 @@ class Categorical(Head):
         each = F.cross_entropy(logits, index, reduction="none", label_smoothing=self.smoothing)
         return each.view(hidden.shape[:2])
 
+    def mean(self, net, hidden, rng):
+        return net(hidden).softmax(-1) @ net.codes
+
     def sample(self, net, hidden, rng, temperature=1.0):
         logits = net(hidden)
         index = choose(logits, rng, temperature)
@@ -118,6 +125,10 @@ class Mixture(Head):
 
     def nll(self, net, hidden, token, draw):
         return -log_density(net(hidden), token)
+
+    def mean(self, net, hidden, rng):
+        mixture = net(hidden)
+        return (mixture.log_weight.exp()[..., None] * mixture.mean).sum(-2)
 
     def sample(self, net, hidden, rng, temperature=1.0):
         mixture = net(hidden)
@@ -166,6 +177,11 @@ class Denoising(Head):
         hidden, token = (repeat(x, "b l c -> (b l r) c", r=r) for x in (hidden, token))
         error = FLOW.loss(net, token, hidden, Draw(t.flatten(), noise.flatten(0, 2)))
         return rearrange(error, "(b l r) -> b l r", b=len(t), r=r).mean(-1)
+
+    def mean(self, net, hidden, rng):
+        """What is denoised from nothing but noise."""
+        noise = torch.randn(len(hidden), net.enter.in_features, generator=rng, device=hidden.device)
+        return FLOW.denoiser(net)(noise, noise.new_ones(len(noise)), hidden.float())
 
     def sample(self, net, hidden, rng, temperature=1.0):
         noise = torch.randn(len(hidden), net.enter.in_features, generator=rng, device=hidden.device)

@@ -111,6 +111,16 @@ class Masked(Objective):
             loss = loss + self.jepa.loss(net, states, goals(teacher, tokens, condition), mask)
         return loss
 
+    def expect(
+        self, net: MaskedNet, x: Float[Tensor, "b c h w"], condition: Condition, gone: float, rng: torch.Generator
+    ) -> Float[Tensor, "b c h w"]:
+        tokens = net.tokens(x)
+        rank = torch.rand(tokens.shape[:2], generator=rng, device=rng.device).argsort(1).argsort(1)
+        mask = torch.ones_like(rank, dtype=torch.bool) if self.causal else rank < math.ceil(gone * tokens.shape[1])
+        hidden = net(*(_shifted(tokens) if self.causal else (tokens, mask)), condition)
+        mean = self.head.mean(net.head, hidden.flatten(0, 1), rng).view(tokens.shape)
+        return net.latent(mean * mask[..., None])
+
     def sample(
         self, net: MaskedNet, shape: Shape, condition: Condition, rng: torch.Generator, sampler: Decoding
     ) -> Float[Tensor, "b c h w"]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from recombine.nets.base import NetConfig, Shape
 from recombine.nets.conditioning import Conditioning
 from recombine.objectives.base import Codes, Objective
-from recombine.objectives.process import Denoiser, Schedule
+from recombine.objectives.process import Denoiser, Schedule, noised
 from recombine.objectives.solvers import Solver
 from recombine.worlds.factors import FactorSpace
 
@@ -29,6 +29,12 @@ class Noising(Objective):
         self, net: NetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace, codes: Codes = None
     ) -> nn.Module:
         return net.build(conditioning, shape, space)
+
+    def expect(
+        self, net: Any, x: Float[Tensor, "b c h w"], condition: Any, gone: float, rng: torch.Generator
+    ) -> Float[Tensor, "b c h w"]:
+        t, noise = x.new_full((len(x),), gone), torch.randn(x.shape, generator=rng, device=rng.device)
+        return self.denoiser(net)(noised(self.schedule, x, t, noise), t, condition)
 
     def sample(
         self, net: Any, shape: Shape, condition: Any, rng: torch.Generator, sampler: Solver

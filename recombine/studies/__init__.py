@@ -19,6 +19,8 @@ MODULES = {
     "concept-space": "concept_space.study",
     "swing-by": "swing_by.study",
     "local-scores": "local_scores.study",
+    "length": "scenes.length",
+    "locality": "scenes.locality",
     "operator": "scenes.operator",
 }
 """Study name -> module; torch is imported only when one is loaded."""

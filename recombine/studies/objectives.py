@@ -13,8 +13,10 @@ Run: `recombine run objectives --scale laptop` (two families, 7 min on two cores
 """
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
+from recombine.figures import Figure
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.base import Objective
@@ -22,7 +24,7 @@ from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.heads import Categorical, Denoising, Mixture
 from recombine.objectives.masked import Decoding, Masked
 from recombine.objectives.solvers import Euler, Heun
-from recombine.studies import training_figures
+from recombine.studies import listening, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import clear, gain, judged, level_mean, probe_of
@@ -118,6 +120,20 @@ def judge_continuous(rows: Rows) -> Judgement:
     return Judgement(all(passed) or ("partly" if any(passed) else False), measured, found["mar", 2].interval)
 
 
+def judge_listening(rows: Rows) -> Judgement:
+    """A correlation must be there both over all checkpoints and between models at the end, for one of the measures."""
+    found, measured, strong = listening.points(rows), {}, []
+    for name in listening.MEASURES:
+        whole, end = (listening.rank_correlation(p, name) for p in (found, listening.at_the_end(found)))
+        measured |= {f"{name}, all checkpoints": whole, f"{name}, at the end": end}
+        strong.append((whole >= 0.5) + (end >= 0.5))
+    return Judgement(max(strong) == 2 or ("partly" if max(strong) else False), measured | {"points": len(found)})
+
+
+def draw(rows: Rows, folder: Path) -> list[Figure]:
+    return training_figures.draw(rows, folder) + listening.draw(rows, folder)
+
+
 def describe(settings: Objectives) -> dict[str, Any]:
     return settings.recipe.facts() | {"paper_curve": {k: CURVES[k] for k in settings.families}}
 
@@ -155,7 +171,16 @@ STUDY = Study(
             judge=judge_continuous,
             trained=True,
         ),
+        Claim(
+            id="B1",
+            paper="beyond the papers",
+            statement="The more local a model's dependence on its conditions, the better it composes, across objectives and "
+            "checkpoints.",
+            expected="rank correlation of sparse or additive dependence with level 2 >= 0.5, all checkpoints and the end",
+            judge=judge_listening,
+            trained=True,
+        ),
     ),
-    draw=training_figures.draw,
+    draw=draw,
     describe=describe,
 )

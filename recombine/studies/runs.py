@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from recombine.config import UsageError
 from recombine.machine import Machine
+from recombine.measure.dependence import dependence
 from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, refused, score, train_probe
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Guided
@@ -26,6 +27,9 @@ from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Condition, Split, code
+
+PICTURES, GONE = 32, (0.5, 0.7, 0.9)
+"""On how many pictures dependence is measured, and how much of each is gone."""
 
 
 @dataclass
@@ -96,12 +100,31 @@ class Run:
         r, compositions = self.recipe, list(self.recipe.world.space.compositions)
         images = self.sample(compositions, r.evaluation.samples)
         write_sheet(self.folder.path / "samples" / f"step_{step:08d}.png", images[:, :8])
-        return [
+        scores = [
             {"kind": "accuracy", "step": step, "composition": code(c), "level": r.split.level(c)}
             | score(probe, some, c, r.world.space)
             for c, some in zip(compositions, images, strict=True)
             for probe in self.probes
         ]
+        return scores + [row | {"step": step} for row in self.dependence()]
+
+    @torch.no_grad()
+    def dependence(self) -> list[Row]:
+        """How what it expects depends on the factors it is told, on real pictures of seen compositions, the same at every
+        step; nothing where there is one factor only."""
+        r, device = self.recipe, self.machine.device
+        if len(r.world.space.factors) < 2:
+            return []
+        rng = seeded("dependence", device=device)
+        seen = torch.tensor(r.split.seen, device=device)
+        index = seen[torch.randint(len(seen), (PICTURES,), generator=rng, device=device)]
+        x = self.codec.encode(r.world.render(index, rng).images)
+
+        def rows(gone: float) -> Row:
+            expect = lambda c: r.objective.expect(self.net, x, c, gone, seeded("gone", device=device))  # noqa: E731
+            return {"kind": "dependence", "gone": gone, **dependence(expect, r.world, index)._asdict()}
+
+        return [rows(gone) for gone in GONE]
 
     @property
     def folder(self) -> RunFolder:

@@ -1,0 +1,91 @@
+"""How a model listens to its conditions against how well it composes: from rows to points, a correlation and a figure."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from scipy.stats import spearmanr
+
+from recombine.figures import CYCLE, Figure, canvas
+from recombine.measure.intervals import student
+from recombine.studies.base import Rows
+from recombine.studies.levels import Found, curve, late, seeds_of
+
+MEASURES = {"sparse": "share of the strongest condition at each place", "additive": "1 - interactions / effects"}
+
+
+class Point(NamedTuple):
+    """One run at one checkpoint; means over how much was gone."""
+
+    variant: str
+    seed: int
+    step: int
+    sparse: float
+    additive: float
+    level2: float
+
+
+def points(rows: Rows) -> list[Point]:
+    """All checkpoints after the start of training that were asked for level 2."""
+    found = []
+    for variant in dict.fromkeys(rows.where(kind="dependence").column("variant")):
+        for seed in seeds_of(rows, variant):
+            some = rows.where(kind="dependence", variant=variant, seed=seed)
+            for step, accuracy in curve(rows, variant, seed, 2):
+                here = some.where(step=step)
+                if step and here:
+                    mean = {name: sum(here.column(name)) / len(here) for name in MEASURES}
+                    found.append(Point(variant, seed, step, level2=accuracy, **mean))
+    return found
+
+
+def at_the_end(found: list[Point]) -> list[Point]:
+    last = max(p.step for p in found)
+    return [p for p in found if p.step == last]
+
+
+def rank_correlation(found: list[Point], name: str) -> float:
+    """Spearman's, of a measure with level 2. LookupError where there is nothing to compare."""
+    pairs = [(getattr(p, name), p.level2) for p in found]
+    if len(pairs) < 4 or len({y for _, y in pairs}) < 2 or len({x for x, _ in pairs}) < 2:
+        raise LookupError(f"too few different points to correlate {name} with level 2")
+    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
+
+
+def late_measure(rows: Rows, variant: str, name: str) -> Found:
+    """One late mean of a measure per seed, their mean and its interval. LookupError where there are no such rows."""
+    values = []
+    for seed in seeds_of(rows, variant):
+        mine = [(p.step, getattr(p, name)) for p in points(rows) if (p.variant, p.seed) == (variant, seed)]
+        values += [late(mine)] if mine else []
+    if not values:
+        raise LookupError(f"no dependence rows of {variant}")
+    return Found(sum(values) / len(values), student(values), values)
+
+
+def draw(rows: Rows, folder: Path) -> list[Figure]:
+    """Nothing where it was not measured."""
+    found = points(rows)
+    return [scatter(found, folder)] if found else []
+
+
+def scatter(found: list[Point], folder: Path) -> Figure:
+    figure = Figure(
+        "listening",
+        "How a model listens, and whether it composes",
+        "Each point is a run at a checkpoint, the large ones at the end. Left: how far every place listens to one condition "
+        "alone. Right: how little the effect of one condition depends on the others. Up: level 2, by the probe that judges.",
+    )
+    variants, last = list(dict.fromkeys(p.variant for p in found)), {id(p) for p in at_the_end(found)}
+    with canvas(folder, figure, 1, 2, size=(9.4, 3.6), sharey=True) as axes:
+        for axis, (name, label) in zip(axes, MEASURES.items(), strict=True):
+            for variant, color in zip(variants, CYCLE * 3, strict=False):
+                mine = [p for p in found if p.variant == variant]
+                x, y, size = zip(
+                    *((getattr(p, name), p.level2, 60 if id(p) in last else 12) for p in mine), strict=True
+                )
+                axis.scatter(x, y, s=size, color=color, alpha=0.65, lw=0, label=variant)
+            axis.set(xlabel=f"{name}: {label}", ylim=(-0.03, 1.03))
+        axes[0].set_ylabel("level 2, joint accuracy")
+        for handle in axes[1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0)).legend_handles:
+            handle.set_sizes([40])
+    return figure
