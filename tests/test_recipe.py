@@ -15,7 +15,7 @@ from recombine.studies.composition import smoke
 from recombine.studies.conditioning import VARIANTS
 from recombine.studies.lab import Lab
 from recombine.studies.recipe import Recipe, spaced
-from recombine.studies.runs import Run, compute
+from recombine.studies.runs import TOGETHER, Run, compute
 from recombine.studies.sheets import write_sheet
 from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
@@ -89,7 +89,7 @@ def test_only_the_variants_with_dropout_ever_hide_a_factor(tmp_path, name):
     assert hidden == ("dropout" in name)
 
 
-def test_samples_of_a_composition_start_from_the_same_noise_at_every_step_and_in_any_company(tmp_path):
+def test_samples_start_from_the_same_noise_at_every_step_however_many_are_drawn_at_once(tmp_path):
     run, seen = made(tmp_path), []
 
     def spy(x, t, condition):
@@ -100,14 +100,17 @@ def test_samples_of_a_composition_start_from_the_same_noise_at_every_step_and_in
     pictures = run.sample(compositions, 3, spy)
     with torch.no_grad():
         run.net.leave.bias.add_(1.0)
-    run.sample(compositions[1:], 3, spy)
+    run.sample(compositions, 3, spy)
     assert pictures.shape == (2, 3, 3, 28, 28)
     steps = RECIPE.evaluation.solver.steps
-    one, other, again = seen[0], seen[steps], seen[2 * steps]
-    assert torch.equal(other[0], again[0])
-    assert not torch.equal(one[0], other[0])
-    assert [c.index.tolist() for _, c in (one, other)] == [[[0, 0, 0]] * 3, [[1, 1, 1]] * 3]
-    assert other[1].present.all()
+    (noise, told), (again, _) = seen[0], seen[steps]
+    assert len(seen) == 2 * steps, "both compositions at once"
+    assert torch.equal(noise, again)
+    assert not torch.equal(noise[:3], noise[3:])
+    assert told.index.tolist() == [[0, 0, 0]] * 3 + [[1, 1, 1]] * 3
+    assert told.present.all()
+    run.sample(compositions * 800, 3, spy)
+    assert max(len(x) for x, _ in seen) <= TOGETHER
 
 
 def test_guidance_one_is_the_plain_denoiser_and_another_scale_is_not(tmp_path):
@@ -134,7 +137,8 @@ def test_the_network_and_its_samples_are_named_by_the_seed_not_by_history(tmp_pa
 def test_observing_scores_every_composition_and_writes_a_sheet(tmp_path):
     run = made(tmp_path)
     rows = run.observe(4)
-    assert [(r["composition"], r["level"]) for r in rows] == [(c, {"111": 2}.get(c, int(c.count("1") == 2))) for c in
+    scores = [r for r in rows if r["kind"] == "accuracy"]
+    assert [(r["composition"], r["level"]) for r in scores] == [(c, {"111": 2}.get(c, int(c.count("1") == 2))) for c in
             ("000", "001", "010", "011", "100", "101", "110", "111")]  # fmt: skip
     assert {r["step"] for r in rows} == {4}
     sheet = Image.open(run.folder.path / "samples" / "step_00000004.png")

@@ -32,6 +32,10 @@ PICTURES, GONE = 32, (0.5, 0.7, 0.9)
 """On how many pictures dependence is measured, and how much of each is gone."""
 
 
+TOGETHER = 2048
+"""Pictures that are sampled together, all compositions at once if they fit: small networks wait for their launches."""
+
+
 @dataclass
 class Run:
     """One recipe on one machine: its data, its network, its samples."""
@@ -80,20 +84,24 @@ class Run:
     def sample(
         self, compositions: list[Composition], count: int, denoiser: Denoiser | None = None
     ) -> Float[Tensor, "n b c h w"]:
-        """`count` pictures of each composition. All randomness is named by seed and composition: it is the same at every step
+        """`count` pictures of each composition. All randomness is named by seed and compositions: it is the same at every step
         of training, so what changes from checkpoint to checkpoint is the network. Another denoiser may take its place."""
-        precision, device = self.recipe.train.precision, self.machine.device
-        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-            latents = [self.latents(c, count, denoiser).float() for c in compositions]
-        return torch.stack([self.codec.decode(x) for x in latents])
+        at_once = max(1, TOGETHER // count)
+        parts = [compositions[i : i + at_once] for i in range(0, len(compositions), at_once)]
+        return torch.cat([self._sample(some, count, denoiser).unflatten(0, (-1, count)) for some in parts])
 
-    def latents(self, c: Composition, count: int, denoiser: Denoiser | None = None) -> Float[Tensor, "b c h w"]:
+    def _sample(self, some: list[Composition], count: int, denoiser: Denoiser | None) -> Float[Tensor, "b c h w"]:
         r, device = self.recipe, self.machine.device
-        rng, condition = seeded(r.seed, "sample", code(c), device=device), r.world.condition(c, count, device)
-        if isinstance(r.objective, Noising):
-            denoiser = denoiser or self.denoiser()
-            return r.objective.follow(denoiser, r.shape, condition, rng, r.evaluation.solver)
-        return r.objective.sample(self.net, r.shape, condition, rng, r.evaluation.decoding)
+        index = torch.tensor(some, device=device).repeat_interleave(count, 0)
+        condition = r.world.describe(index, r.world.canonical(index))
+        rng = seeded(r.seed, "sample", *map(code, some), device=device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"):
+            if isinstance(r.objective, Noising):
+                solver = r.evaluation.solver
+                latents = r.objective.follow(denoiser or self.denoiser(), r.shape, condition, rng, solver)
+            else:
+                latents = r.objective.sample(self.net, r.shape, condition, rng, r.evaluation.decoding)
+        return self.codec.decode(latents.float())
 
     def observe(self, step: int) -> list[Row]:
         """Samples of every composition at this step of training, scored by every probe; a sheet of them on disk."""
