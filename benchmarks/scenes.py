@@ -1,12 +1,15 @@
 """How fast scenes are placed and drawn at 64 x 64, four rays a pixel, shadows and reflections on. On one CPU core a batch is
-set beside one picture at a time, on a GPU, where there is one, beside the core. The GPU's first calls compile, which is not
-counted. `share` says how much of a step's time it would take to draw a batch of 256 for a network that trains at 40 steps a
-second: far below one, drawing is never what training waits for."""
+set beside one picture at a time, on a GPU, where there is one, beside the core: as it is, and `fused`, whose first calls
+compile, which is not counted. `share` says how much of a step's time it would take to draw a batch of 256 for a network that
+trains at 40 steps a second: far below one, drawing is never what training waits for."""
+
+from contextlib import nullcontext
 
 import torch
 from _timing import per_second
 
 from recombine.rng import seeded
+from recombine.worlds.scenes.fuse import fusing
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.world import Scenes
 
@@ -41,10 +44,18 @@ def on_gpu(core: list[dict]) -> list[dict]:
     rows = []
     for (name, (world, counts)), beside in zip(CASES.items(), core, strict=False):
         scene = scenes(world, counts, 4096, "cuda")
-        speed = per_second(lambda world=world, scene=scene: world.draw(scene), 4096, "cuda", repeats=8)
-        rows.append(
-            {"name": f"draw, {name}, GPU", "value": speed, "ratio": speed / beside["value"], "beside": "one core"}
-        )
+        for word, how in (("", nullcontext), (", fused", fusing)):
+            with how():
+                speed = per_second(lambda world=world, scene=scene: world.draw(scene), 4096, "cuda", repeats=8)
+            rows.append(
+                {
+                    "name": f"draw, {name}, GPU{word}",
+                    "value": speed,
+                    "ratio": speed / beside["value"],
+                    "beside": "one core",
+                }
+            )
+            print("{name:36} {value:12,.0f}".format(**rows[-1]), flush=True)
     sample = per_second(lambda: Scenes().sample(4096, seeded("bench", device="cuda")), 4096, "cuda", repeats=8)
     rows.append({"name": "place and draw, 1 to 3 objects, GPU", "value": sample, "ratio": sample / core[0]["value"],
                  "beside": "one core", "share": 40 * 256 / sample})  # fmt: skip

@@ -275,15 +275,19 @@ def test_drawing_never_looks_at_the_numbers():
 
 
 ON_GPU = """
+from contextlib import nullcontext
+
 import torch
 from recombine.rng import seeded
+from recombine.worlds.scenes.fuse import fusing
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.world import Scenes
 
 world = Scenes(size=32)
-for objects, count in ((3, 16), (3, 5), (7, 4)):
+for objects, count, how in ((3, 16, nullcontext), (7, 4, nullcontext), (3, 16, fusing), (3, 5, fusing), (7, 4, fusing)):
     scene = world.place(torch.full((count,), objects), seeded("gpu"))
-    there = world.render(Scene(*(part.cuda() for part in scene)))
+    with how():
+        there = world.render(Scene(*(part.cuda() for part in scene)))
     for one, other in zip(world.render(scene), there, strict=True):
         assert ((one - other.cpu()).abs() > 1e-2).float().mean() < 1e-3
 assert world.sample(64, seeded(0, device="cuda")).images.device.type == "cuda"

@@ -1,6 +1,8 @@
-"""Compilation of the tracer's stages."""
+"""Compilation of the tracer's stages, for those who draw millions of pictures on a GPU."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache, wraps
 from typing import Any
 
@@ -8,15 +10,31 @@ import torch
 
 OPTIONS = {"unroll_reductions_threshold": 1}
 """A reduction over few solids stays a reduction: unrolled, what leads to it would be written to memory first."""
+_fusing: ContextVar[bool] = ContextVar("fusing", default=False)
+
+
+@contextmanager
+def fusing() -> Iterator[None]:
+    """`with fusing():` the tracer becomes very few kernels on a GPU. Compiling them takes about a minute, and some seconds
+    more for each new size of picture and number of slots; without it a GPU draws tens of thousands of pictures a second."""
+    token = _fusing.set(True)
+    try:
+        yield
+    finally:
+        _fusing.reset(token)
+
+
+def is_fusing() -> bool:
+    return _fusing.get()
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of solids and rays that becomes very few kernels on a GPU. On a CPU it stays as it is. Functions are kept
-    small, so that compiling all of them takes seconds; what passes between them is a few numbers per ray."""
+    """A function of solids and rays that is compiled while `fusing`, on a GPU. Functions are kept small, so that compiling each
+    takes seconds; what passes between them is a few numbers per ray."""
 
     @wraps(function)
     def call(solids: Any, *rest: Any) -> Any:
-        return (compiled(function) if solids.x.is_cuda else function)(solids, *rest)
+        return (compiled(function) if is_fusing() and solids.x.is_cuda else function)(solids, *rest)
 
     return call
 

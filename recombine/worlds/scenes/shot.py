@@ -7,13 +7,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recombine.worlds.scenes.camera import Camera, Frame, grid
+from recombine.worlds.scenes.fuse import is_fusing
 from recombine.worlds.scenes.lamps import spots
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.trace import Solids
 from recombine.worlds.scenes.vec import Vec, split
 
-CPU_CHUNK, GPU_CHUNK = 2**18, 2**23
-"""Rays times solids that are traced at once on a CPU, so that they fit in its cache, and rays on a GPU."""
+CPU_CHUNK, GPU_CHUNK, FUSED_CHUNK = 2**18, 2**25, 2**23
+"""Rays times solids that are traced at once: on a CPU, so that they fit in its cache, and on a GPU, in its memory; and rays
+where the stages are fused, and no more than a few numbers per ray are written."""
 
 
 class Shot(NamedTuple):
@@ -42,5 +44,6 @@ class Shot(NamedTuple):
 def shots(scene: Scene, frame: Frame) -> list[tuple[Solids, Shot]]:
     """The batch in parts that are traced at once."""
     rays = frame.height * frame.width * frame.samples
-    room = GPU_CHUNK // rays if scene.xy.is_cuda else CPU_CHUNK // (rays * scene.xy.shape[1])
+    chunk, fused = GPU_CHUNK if scene.xy.is_cuda else CPU_CHUNK, scene.xy.is_cuda and is_fusing()
+    room = FUSED_CHUNK // rays if fused else chunk // (rays * scene.xy.shape[1])
     return [(Solids.of(part), Shot.of(part, frame)) for part in scene.split(max(1, room))]
