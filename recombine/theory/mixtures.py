@@ -7,7 +7,7 @@ no linear algebra, and every row of a batch may have a level of its own. The sig
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -213,6 +213,6 @@ class Score:
     denoiser: Callable[..., Tensor]
     schedule: Schedule
 
-    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Condition | None = None) -> Tensor:
+    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any = None) -> Float[Tensor, "b *s"]:
         level = spread(t, x)
         return (self.schedule.alpha(level) * self.denoiser(x, t, condition) - x) / self.schedule.sigma(level) ** 2

@@ -8,13 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recombine.objectives.compose import Composed, OneByOne
 from recombine.objectives.process import Flow, Linear
 from recombine.objectives.solvers import Heun
 from recombine.rng import seeded
 from recombine.studies.base import Row
 from recombine.studies.local_scores.parts import everything, world
 from recombine.studies.local_scores.settings import LocalScores
-from recombine.theory.compose import Composed, Lamps, OneByOne
+from recombine.theory.lamps import Lamps
 from recombine.theory.maps import FeatureMap, Swirl, identity, orthogonal, skewed
 from recombine.theory.mixtures import Exact, Exploding, asking, points, unconditional
 from recombine.theory.projective import joined

@@ -1,0 +1,103 @@
+"""Models told of one place at a time, their scores added over a background: pictures for every number of marks, counted.
+
+Its rows lie in a folder of their own, so that they can be shown again when the models' weights are gone."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from recombine.measure.counting import curve, match
+from recombine.objectives.compose import OneByOne
+from recombine.objectives.process import Denoiser
+from recombine.rng import seeded
+from recombine.store import RunFolder
+from recombine.studies.base import Row
+from recombine.studies.lab import Lab
+from recombine.studies.scenes.judge import Judge, short
+from recombine.studies.scenes.pictures import crossed
+from recombine.studies.scenes.recipe import SceneRecipe
+from recombine.studies.scenes.runs import COLUMNS, ROOM, SceneRun
+from recombine.studies.sheets import write_sheet
+from recombine.worlds.places import Places
+
+SHEET = "added.png"
+
+
+@dataclass(frozen=True)
+class Adding:
+    """The model that is told the places, and the one that gives the background."""
+
+    parts: SceneRecipe
+    background: SceneRecipe
+
+    def at(self, seed: int) -> "Adding":
+        """The same with other models, trained from `seed` on."""
+        return Adding(*(replace(r, seed=r.seed + seed) for r in (self.parts, self.background)))
+
+
+@dataclass
+class Addition:
+    """One such sum on one machine."""
+
+    config: Adding
+    lab: Lab
+    judge: Judge
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.lab.out, self.config)
+
+    @cached_property
+    def run(self) -> SceneRun:
+        return self.trained(self.config.parts)
+
+    def trained(self, recipe: SceneRecipe) -> SceneRun:
+        """From disk, where it is done; never anew because something else is to be."""
+        run = SceneRun(recipe, replace(self.lab, fresh=False), self.judge)
+        run.train()
+        run.net.eval()
+        return run
+
+    def denoiser(self) -> Denoiser:
+        own = self.config.background == self.config.parts
+        return OneByOne(self.run.denoiser(), None if own else self.trained(self.config.background).denoiser())
+
+    @torch.no_grad()
+    def sample(self, marks: Places) -> Float[Tensor, "b 3 h w"]:
+        """From the noise that the model alone is given. In float32: what is rounded off would be added up, too."""
+        r, noise, denoiser = self.run.recipe, self.run.noise(self.run.recipe.evaluation.samples), self.denoiser()
+        rng, room, parts = seeded(r.seed, "solver", device=noise.device), ROOM[noise.device.type], []
+        for i in range(0, len(noise), room):
+            some, asked = noise[i : i + room], marks.rows(slice(i, i + room))
+            parts.append(r.evaluation.solver.sample(denoiser, r.objective.schedule, some, asked, rng))
+        return ((torch.cat(parts) + 1) / 2).clamp(0, 1)
+
+    def rows(self) -> list[Row]:
+        """Counted now, or found on disk."""
+        folder = self.folder
+        if self.lab.fresh:
+            folder.erase()
+        if not folder.done:
+            return self.measure()
+        folder.open()  # refuses a folder that holds another config
+        return folder.rows()
+
+    def measure(self) -> list[Row]:
+        """What is drawn for every number of marks, counted; a sheet of pictures on disk."""
+        e = self.config.parts.evaluation
+        marks = self.judge.asked(e.samples)
+        images = self.sample(marks)
+        found = self.judge.detector(images)
+        about = {"kind": "added", "step": self.config.parts.train.steps}
+        rows = [short(row) | about for row in curve(found, marks, e.radius)]
+        if self.lab.machine.rank == 0:
+            self.folder.erase()
+            self.folder.open()
+            drawn = crossed(images, marks, match(found, marks, e.radius)[0])
+            write_sheet(self.folder.path / "samples" / SHEET, drawn.unflatten(0, (len(rows), -1))[:, :COLUMNS])
+            self.folder.append(rows)
+            self.folder.finish({})
+        return rows

@@ -1,0 +1,120 @@
+"""Who judges the models: the scenes whose marks all of them are asked for, the detector, and what it is worth.
+
+What the detector is worth is kept in a folder of its own, so that finished runs can be shown again without its weights."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from recombine.measure.counting import BAR, curve, real_counts
+from recombine.measure.detector import Detector, DetectorConfig, train_detector
+from recombine.rng import seeded
+from recombine.store import RunFolder
+from recombine.studies.base import Row, Rows
+from recombine.studies.lab import Lab
+from recombine.studies.scenes.recipe import SceneRecipe
+from recombine.worlds.places import Places
+from recombine.worlds.scenes.scene import Scene
+
+
+@dataclass(frozen=True)
+class Exam:
+    """Real pictures for a detector: `real` of every number of objects, and those behind the marks that models are asked for."""
+
+    detector: DetectorConfig
+    marks: tuple[int, ...]
+    samples: int
+    real: int
+    radius: float
+
+
+@dataclass
+class Judge:
+    """The same for all variants and seeds; of the recipe only the world's look, the evaluation and the detector matter."""
+
+    recipe: SceneRecipe
+    lab: Lab
+
+    @cached_property
+    def scenes(self) -> dict[int, Scene]:
+        """For each number of marks, real scenes with so many objects. UsageError where the world has no room for them."""
+        e = self.recipe.evaluation
+        return {k: self.placed(k, e.samples, "marks") for k in e.marks}
+
+    def placed(self, marks: int, count: int, purpose: str) -> Scene:
+        device = self.lab.machine.device
+        return self.recipe.crowd.place(
+            torch.full((count,), marks, device=device), seeded(purpose, marks, device=device)
+        )
+
+    def marks(self, scene: Scene) -> Places:
+        """What a model is asked for: where the objects of real scenes are."""
+        return Places.of(self.recipe.crowd.centres(scene), scene.present)
+
+    def asked(self, count: int) -> Places:
+        """The first `count` requests of each number of marks, one number after the other."""
+        parts = [self.marks(scene.take(slice(count))) for scene in self.scenes.values()]
+        return Places(*(torch.cat(t) for t in zip(*parts, strict=True)))
+
+    @property
+    def config(self) -> DetectorConfig:
+        return self.recipe.detector.config(self.recipe.crowd)
+
+    @property
+    def folder(self) -> RunFolder:
+        e = self.recipe.evaluation
+        return RunFolder(self.lab.out, Exam(self.config, e.marks, e.samples, self.recipe.detector.real, e.radius))
+
+    @cached_property
+    def detector(self) -> Detector:
+        """Trained, or from disk. Where only its weights are gone it is trained and tested again."""
+        folder = RunFolder(self.lab.out, self.config)
+        if self.lab.fresh or (folder.done and not (folder.path / "model.safetensors").exists()):
+            folder.erase()
+            self.folder.erase()
+        self.lab.note(f"detector: run {folder.digest}{' (on disk)' if folder.done else ''}")
+        return train_detector(self.config, self.lab.out, self.lab.machine)
+
+    def rows(self) -> list[Row]:
+        """How well the detector counts real pictures, and what it makes of the real pictures behind the marks: no model can
+        be expected to do better."""
+        if self.lab.fresh or not self.folder.done:
+            return self.test()
+        self.folder.open()  # refuses a folder that holds another config
+        return self.folder.rows()
+
+    def test(self) -> list[Row]:
+        device, world, scenes = self.lab.machine.device, self.recipe.crowd, self.scenes
+        radius = self.recipe.evaluation.radius
+        rows = real_counts(self.detector, world, world.counts, self.recipe.detector.real, device, radius)
+        for scene in scenes.values():
+            made = curve(self.detector(world.draw(scene)), self.marks(scene), radius)
+            rows += [r | {"kind": "real"} for r in made]
+        rows = [short(r) | {"step": 0} for r in rows]
+        if self.lab.machine.rank == 0:
+            self.folder.erase()
+            self.folder.open()
+            self.folder.append(rows)
+            self.folder.finish({})
+        return rows
+
+
+def short(row: Row) -> Row:
+    """Four digits are enough on disk; a share of nothing is none."""
+    plain = {k: None if isinstance(v, float) and v != v else v for k, v in row.items()}
+    return {k: round(v, 4) if isinstance(v, float) else v for k, v in plain.items()}
+
+
+def doubt(rows: Rows) -> str:
+    """Why the detector may not judge, in one line; empty if it may. It must clear the bar for every number of objects up to
+    the largest that models are asked for."""
+    exact = {r["objects"]: r["exact"] for r in rows.where(kind="detector")}
+    most = max(rows.where(kind="real").column("marks"), default=0)
+    if not exact:
+        return "no detector was tested on real pictures"
+    asked = ((k, share) for up_to, share in BAR for k in range(min(up_to, most) + 1))
+    for k, share in ((k, share) for k, share in asked if exact.get(k, 0.0) < share):
+        found = f"{exact.get(k, 0.0):.1%} of real pictures with {k} objects"
+        return f"the detector may not judge: it counts {found} exactly; {share:.0%} are needed"
+    return ""

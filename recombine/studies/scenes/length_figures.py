@@ -1,0 +1,192 @@
+"""Figures of `length`, from the rows: curves over the number of marks, K_max beside the paper's, and pictures."""
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from recombine.figures import CYCLE, INK, Figure, canvas
+from recombine.measure.intervals import wilson
+from recombine.studies.base import Rows
+from recombine.studies.scenes.outcomes import (
+    NAMES,
+    PAPER,
+    facts,
+    judged_by,
+    last,
+    reached,
+    title,
+    variants_of,
+)
+from recombine.studies.scenes.pictures import cut
+
+GREY = "#7A7F87"
+COLORS = dict(zip(NAMES, CYCLE, strict=False))
+TRAINED_ON = {"1 object": 1, "1-3 objects": 3, "1-5 objects": 5}
+
+
+def draw(rows: Rows, folder: Path) -> list[Figure]:
+    strip = samples(rows, folder)
+    return [curves(rows, folder), numbers(rows, folder), *([strip] if strip else [])]
+
+
+def color(variant: str) -> str:
+    """Variants that differ in what they were trained on have the colour of their experiment."""
+    return COLORS.get(variant) or COLORS[variant.partition(", ")[0]]
+
+
+def marks_of(rows: Rows) -> list[int]:
+    return sorted({r["marks"] for r in rows.where(kind="count")})
+
+
+def pooled(seeds: dict[int, Rows], marks: int, column: str) -> tuple[float, float, float]:
+    """A share over the pictures of all seeds, and its interval."""
+    some = [found.one(marks=marks) for found in seeds.values()]
+    n = sum(r["n"] for r in some)
+    hits = round(sum(r[column] * r["n"] for r in some))
+    return hits / n, *wilson(hits, n)
+
+
+def curves(rows: Rows, folder: Path) -> Figure:
+    figure = Figure(
+        "curves",
+        "How many objects can be asked for",
+        "Bold: share of pictures that are right (every mark hit, no object more) or, where training pictures hold objects that "
+        "are not told, complete (every mark hit), with its 95 % interval; thin lines are seeds. Dotted: share of all marks "
+        "that are hit. Dashed grey: real pictures of the same scenes, by the same detector. Shaded: numbers of objects in "
+        "training. The vertical line is K_max, where the bold line leaves the upper half; the triangle is the paper's.",
+    )
+    variants = variants_of(rows)
+    wide = min(len(variants), 5)
+    high = -(-len(variants) // wide)
+    size = (2.7 * wide + 1.6, 2.75 * high + 0.2)
+    with canvas(folder, figure, high, wide, size=size, sharex=True, sharey=True, squeeze=False) as axes:
+        for axis, variant in zip(axes.flat, variants, strict=False):
+            one_curve(axis, rows, variant)
+        for axis in list(axes.flat)[len(variants) :]:
+            axis.set_visible(False)
+        for line in axes:
+            line[0].set_ylabel("share of pictures")
+        for axis in axes[-1]:
+            axis.set_xlabel("marks")
+        legend = axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+        for line in legend.get_lines():
+            line.set_color(INK)
+    return figure
+
+
+def one_curve(axis: Any, rows: Rows, variant: str) -> None:
+    seeds, column, ink, marks = last(rows, variant), judged_by(rows, variant), color(variant), marks_of(rows)
+    axis.axvspan(0.5, facts(rows, variant)["trained"] + 0.5, color=GREY, alpha=0.13, lw=0)
+    axis.axhline(0.5, color=GREY, lw=0.7, ls=(0, (1, 2)))
+    share, low, high = zip(*(pooled(seeds, k, column) for k in marks), strict=True)
+    real = rows.where(kind="real")
+    axis.plot(real.column("marks"), real.column(column), color=GREY, lw=1.1, ls="--", label="real pictures")
+    for found in seeds.values() if len(seeds) > 1 else []:
+        axis.plot(marks, [found.one(marks=k)[column] for k in marks], color=ink, lw=0.6, alpha=0.5)
+    axis.fill_between(marks, low, high, color=ink, alpha=0.18, lw=0)
+    hits = [fmean(found.one(marks=k)["hits"] for found in seeds.values()) for k in marks]
+    axis.plot(marks, hits, color=ink, lw=1.2, ls=":", label="marks hit")
+    axis.plot(marks, share, color=ink, marker="o", ms=3, label="right or complete")
+    most = reached(rows, variant).mean
+    axis.axvline(most, color=ink, lw=1, ymax=0.93, label="K_max")
+    if PAPER.get(variant, marks[-1] + 1) <= marks[-1]:
+        axis.plot(
+            [PAPER[variant]],
+            [1.04],
+            marker="v",
+            ms=6,
+            color=ink,
+            mfc="none",
+            ls="",
+            clip_on=False,
+            label="K_max, paper",
+        )
+    axis.set(ylim=(-0.03, 1.08), xlim=(0.5, marks[-1] + 0.5), xticks=[k for k in marks if k % 2 or marks[-1] < 8])
+    axis.set_title(f"{title(variant)}\n{column}, K_max {most:.3g}", fontsize=9)
+
+
+def numbers(rows: Rows, folder: Path) -> Figure:
+    figure = Figure(
+        "k-max",
+        "K_max beside the paper's",
+        "Dots are seeds, the bar is their mean, diamonds are the paper's numbers (it gives none for the whole-picture "
+        "control). Left: trained on one to three objects (shaded). Right: Exps 2 and 2L by what they were trained on.",
+    )
+    main = [v for v in variants_of(rows) if v in NAMES]
+    sets = training_sets(rows)
+    ratio = {"width_ratios": (1.5, 1)} if sets else {}
+    size = (9.6 if sets else 6.4, 0.42 * len(main) + 1.2 if not sets else 3.5)
+    with canvas(folder, figure, 1, 2 if sets else 1, size=size, squeeze=False, gridspec_kw=ratio) as axes:
+        by_experiment(axes[0][0], rows, main)
+        if sets:
+            by_training(axes[0][1], rows, sets)
+    return figure
+
+
+def by_experiment(axis: Any, rows: Rows, main: list[str]) -> None:
+    top = marks_of(rows)[-1]
+    axis.axvspan(0, max(facts(rows, v)["trained"] for v in main), color=GREY, alpha=0.13, lw=0)
+    for y, variant in enumerate(main):
+        found, ink = reached(rows, variant), color(variant)
+        axis.barh(y, found.mean, height=0.5, color=ink, alpha=0.35)
+        shift = [y + 0.12 * (i - (len(found.values) - 1) / 2) for i in range(len(found.values))]
+        axis.plot(found.values, shift, "o", color=ink, ms=4.5)
+        if variant in PAPER:
+            axis.plot([PAPER[variant]], [y], marker="D", ms=7, color=ink, mfc="none", mew=1.5, ls="")
+    axis.set(xlim=(0, top + 0.5), ylim=(len(main) - 0.5, -0.5), xlabel="K_max")
+    axis.set_yticks(range(len(main)), [title(v) for v in main])
+    axis.grid(visible=False, axis="y")
+
+
+def training_sets(rows: Rows) -> dict[str, dict[int, str]]:
+    """For each experiment that was trained on several numbers of objects: the largest of them -> its variant."""
+    found: dict[str, dict[int, str]] = {}
+    for base in ("exp2", "exp2L"):
+        names = {n: base if n == 3 else f"{base}, {word}" for word, n in TRAINED_ON.items()}
+        held = {n: name for n, name in names.items() if name in variants_of(rows)}
+        found |= {base: held} if len(held) > 1 else {}
+    return found
+
+
+def by_training(axis: Any, rows: Rows, sets: dict[str, dict[int, str]]) -> None:
+    for base, held in sets.items():
+        ink, paper = color(base), {n: PAPER[v] for n, v in held.items()}
+        axis.plot(paper.keys(), paper.values(), color=ink, marker="D", ms=6, mfc="none", ls="--", lw=1)
+        ours = {n: reached(rows, v) for n, v in held.items()}
+        axis.plot(ours.keys(), [f.mean for f in ours.values()], color=ink, label=title(base).partition(":")[0])
+        for n, found in ours.items():
+            axis.plot([n] * len(found.values), found.values, "o", color=ink, ms=4.5)
+    axis.plot([0.5, 5.5], [0.5, 5.5], color=GREY, lw=0.8, ls=":")
+    axis.set(xlabel="objects in training, at most", ylabel="K_max", xticks=(1, 3, 5), xlim=(0.5, 5.5), ylim=(0, None))
+    axis.legend(fontsize=8)
+
+
+def samples(rows: Rows, folder: Path) -> Figure | None:
+    """Sheets lie beside the study's own folder, in those of the runs; without them there is no strip."""
+    figure = Figure(
+        "samples",
+        "What is drawn for 1, 2, 3 ... marks",
+        "The first picture of each, not chosen; the first seed. A cross says where an object was asked for: green, one is "
+        "there by the detector; red, none is. The same marks and noise in every row.",
+    )
+    marks, lines = marks_of(rows), []
+    for variant in variants_of(rows):
+        row = next(iter(last(rows, variant).values()))[0]
+        sheet = folder.parents[1] / "runs" / row["run"] / "samples" / f"step_{row['step']:08d}.png"
+        lines += [(variant, sheet)] if sheet.is_file() else []
+    if not lines:
+        return None
+    size = (0.92 * len(marks) + 1.9, 0.95 * len(lines) + 0.35)
+    with canvas(folder, figure, len(lines), len(marks), size=size, squeeze=False) as axes:
+        for line, (variant, sheet) in zip(axes, lines, strict=True):
+            for i, axis in enumerate(line):
+                axis.imshow(cut(sheet, len(marks), i), interpolation="nearest")
+                axis.set(xticks=(), yticks=())
+                axis.grid(visible=False)
+                for spine in axis.spines.values():
+                    spine.set_visible(False)
+            name = title(variant).replace(": ", ":\n").replace(", trained", ",\ntrained").replace(", whole", ",\nwhole")
+            line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
+        for axis, k in zip(axes[0], marks, strict=True):
+            axis.set_title(str(k), fontsize=9, loc="center")
+    return figure

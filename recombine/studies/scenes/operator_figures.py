@@ -1,0 +1,123 @@
+"""The figures of `operator`: how far each background goes, adding against telling at once, and what is drawn."""
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from recombine.figures import CYCLE, Figure, canvas
+from recombine.studies.base import Rows
+from recombine.studies.scenes.adding import SHEET
+from recombine.studies.scenes.outcomes import judged_by, last
+from recombine.studies.scenes.pictures import cut
+
+GREY = "#7A7F87"
+COLORS = {"empty": CYCLE[0], "unconditional": CYCLE[1], "cluttered": CYCLE[2], "swapped": CYCLE[3]}
+NAMES = {
+    "empty": "empty",
+    "unconditional": "unconditional (Bayes)",
+    "cluttered": "cluttered",
+    "swapped": "swapped: parts of\nunconditional over empty",
+}
+SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+"""Numbers of marks of which samples are shown, where they were tried."""
+
+
+def draw(rows: Rows, folder: Path) -> list[Figure]:
+    strips = samples(rows, folder)
+    return [backgrounds(rows, folder), at_once(rows, folder), *([strips] if strips else [])]
+
+
+def plot(axis: Any, seeds: dict[int, Rows], column: str, **style: Any) -> None:
+    """Each seed thin, their mean bold, over the number of marks."""
+    curves = [[(r["marks"], r[column]) for r in some] for some in seeds.values()]
+    for points in curves if len(curves) > 1 else []:
+        axis.plot(*zip(*points, strict=True), **{**style, "lw": 0.7, "alpha": 0.5, "label": None})
+    mean = [(points[0][0], fmean(y for _, y in points)) for points in zip(*curves, strict=True)]
+    axis.plot(*zip(*mean, strict=True), marker="o", ms=3, **style)
+
+
+def marks_of(rows: Rows) -> list[int]:
+    return sorted({r["marks"] for r in rows.where(kind="added")})
+
+
+def backgrounds(rows: Rows, folder: Path) -> Figure:
+    figure = Figure(
+        "backgrounds",
+        "Scores added over three backgrounds",
+        "Pictures drawn by adding what each mark alone adds to the background. Left: the share that is judged, with every mark "
+        "hit and, but for the cluttered model, no object more; K_max is the last number before it falls below one half. "
+        "Grey, dashed: real pictures of the same scenes whose marks are all hit, by the same detector. Middle: the share of "
+        "marks that are hit. Right: how many objects there are; dotted, as many as marks. Thin lines are seeds.",
+    )
+    with canvas(folder, figure, 1, 3, size=(12.5, 3.2)) as axes:
+        for variant, name in NAMES.items():
+            dash = "--" if variant == "swapped" else "-"
+            for axis, column in zip(axes, (judged_by(rows, variant), "hits", "total"), strict=True):
+                plot(axis, last(rows, variant, "added"), column, color=COLORS[variant], ls=dash, label=name)
+        marks = marks_of(rows)
+        real = rows.where(kind="real")
+        axes[0].plot(real.column("marks"), real.column("complete"), color=GREY, lw=1.1, ls="--", label="real pictures")
+        axes[0].axhline(0.5, color=GREY, lw=0.8, ls=":")
+        axes[2].plot(marks, marks, color=GREY, lw=0.8, ls=":")
+        axes[0].set(title="pictures as asked for", ylabel="share of pictures", ylim=(-0.03, 1.03))
+        axes[1].set(title="marks hit", ylabel="share of marks", ylim=(-0.03, 1.03))
+        axes[2].set(title="objects in the picture", ylabel="mean number", ylim=(0, None))
+        number_of_marks(axes, marks)
+        axes[2].legend(*axes[0].get_legend_handles_labels(), fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def at_once(rows: Rows, folder: Path) -> Figure:
+    figure = Figure(
+        "at_once",
+        "Told one by one and added, or all at once",
+        "The same three models. Solid: told one mark at a time, scores added. Dotted: told all marks in one call; none of them "
+        "was told of more than one in training. The share that is judged, as in the figure above.",
+    )
+    with canvas(folder, figure, 1, 3, size=(9.5, 3.0), sharey=True) as axes:
+        for axis, variant in zip(axes, ("empty", "unconditional", "cluttered"), strict=True):
+            column, ink = judged_by(rows, variant), COLORS[variant]
+            plot(axis, last(rows, variant, "added"), column, color=ink, label="added")
+            plot(axis, last(rows, variant), column, color=ink, ls=":", label="at once")
+            axis.axhline(0.5, color=GREY, lw=0.8, ls=":")
+            axis.set(title=NAMES[variant], ylim=(-0.03, 1.03))
+            axis.legend(loc="upper right")
+        axes[0].set_ylabel("share of pictures")
+        number_of_marks(axes, marks_of(rows))
+    return figure
+
+
+def number_of_marks(axes: Any, marks: list[int]) -> None:
+    for axis in axes:
+        axis.set_xticks(marks)
+        axis.set_xlabel("marks")
+
+
+def samples(rows: Rows, folder: Path) -> Figure | None:
+    """Sheets lie beside the study's own folder, in those of the runs; without them there are no strips."""
+    figure = Figure(
+        "samples",
+        "What the three backgrounds draw",
+        "The first picture of each number of marks, from the same noise; one seed. A cross is a mark: green where an object "
+        "was found, red where none was.",
+    )
+    marks, sheets = marks_of(rows), {}
+    for variant in NAMES:
+        run = next(iter(last(rows, variant, "added").values()))[0]["run"]
+        sheet = folder.parents[1] / "runs" / run / "samples" / SHEET
+        sheets |= {variant: sheet} if sheet.is_file() else {}
+    shown = [k for k in SHOWN if k in marks]
+    if not sheets:
+        return None
+    size = (1.15 * len(shown) + 1.3, 1.15 * len(sheets) + 0.5)
+    with canvas(folder, figure, len(sheets), len(shown), size=size, squeeze=False) as axes:
+        for line, (variant, sheet) in zip(axes, sheets.items(), strict=True):
+            for axis, k in zip(line, shown, strict=True):
+                axis.imshow(cut(sheet, len(marks), marks.index(k)), interpolation="nearest")
+                axis.set(xticks=(), yticks=())
+                axis.grid(visible=False)
+                axis.spines[:].set_visible(False)
+            line[0].set_ylabel(variant, rotation=0, ha="right", va="center", fontsize=9)
+        for axis, k in zip(axes[0], shown, strict=True):
+            axis.set_title(f"{k} mark{'s' * (k > 1)}", fontsize=9, loc="center")
+    return figure

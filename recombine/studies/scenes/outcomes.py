@@ -1,0 +1,121 @@
+"""From rows to what is judged: K_max of every run at every checkpoint, and how local the run was there."""
+
+from statistics import fmean
+from typing import NamedTuple
+
+from scipy.stats import spearmanr
+
+from recombine.measure.counting import k_max
+from recombine.measure.intervals import student
+from recombine.studies.base import Row, Rows
+from recombine.studies.levels import Found
+from recombine.studies.scenes.judge import doubt
+
+NAMES = {
+    "exp1": "Exp 1: grid, all told",
+    "exp2": "Exp 2: grid, one told",
+    "exp3": "Exp 3: list, all told",
+    "exp2L": "Exp 2L: local, one told",
+    "exp3L": "Exp 3L: local, list",
+    "exp2L, whole": "Exp 2L, whole picture",
+}
+PAPER = {"exp1": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9, "exp2, 1 object": 1, "exp2, 1-5 objects": 3,
+         "exp2L, 1 object": 5, "exp2L, 1-5 objects": 10}  # fmt: skip
+"""K_max in the paper's table 1; of the control it says only that it fails."""
+
+
+class Point(NamedTuple):
+    """One run at one checkpoint. `gain`: K_max less the largest number of objects in training."""
+
+    variant: str
+    seed: int
+    step: int
+    k_max: int
+    gain: int
+    pixel: float
+    condition: float
+
+
+def trusted(rows: Rows) -> Rows:
+    """The rows, if the detector behind them may judge. LookupError with the reason if not."""
+    if why := doubt(rows):
+        raise LookupError(why)
+    return rows
+
+
+def title(variant: str) -> str:
+    """How a variant is called in figures."""
+    if variant in NAMES:
+        return NAMES[variant]
+    base, _, counts = variant.partition(", ")
+    return f"{NAMES[base].partition(':')[0]}, trained on {counts}"
+
+
+def variants_of(rows: Rows) -> list[str]:
+    return rows.where(kind="variant").column("variant")
+
+
+def facts(rows: Rows, variant: str) -> Row:
+    """LookupError where the variant was not run."""
+    return rows.where(kind="variant").one(variant=variant)
+
+
+def judged_by(rows: Rows, variant: str) -> str:
+    """The column that is judged: right pictures, or complete ones where training pictures hold objects that no mark names."""
+    return "right" if facts(rows, variant)["strict"] else "complete"
+
+
+def looks(rows: Rows, variant: str, kind: str = "count") -> dict[tuple[int, int], Rows]:
+    """(seed, step) -> the rows of one kind, in order."""
+    found: dict[tuple[int, int], Rows] = {}
+    for row in rows.where(kind=kind, variant=variant):
+        found.setdefault((row["seed"], row["step"]), Rows()).append(row)
+    return dict(sorted(found.items()))
+
+
+def last(rows: Rows, variant: str, kind: str = "count") -> dict[int, Rows]:
+    """Seed -> the rows of its last checkpoint. LookupError where there are none."""
+    found = {seed: some for (seed, _), some in looks(rows, variant, kind).items()}
+    if not found:
+        raise LookupError(f"no rows of {variant}")
+    return found
+
+
+def over_seeds(values: list[float]) -> Found:
+    return Found(fmean(values), student(values), values)
+
+
+def reached(rows: Rows, variant: str) -> Found:
+    """K_max at the last checkpoint, seed by seed."""
+    strict = bool(facts(rows, variant)["strict"])
+    return over_seeds([float(k_max(some, strict)) for some in last(rows, variant).values()])
+
+
+def mean_local(some: Rows, column: str) -> float:
+    """The mean over noise levels."""
+    return fmean(some.column(column))
+
+
+def local(rows: Rows, variant: str, column: str) -> Found:
+    """Locality at the last checkpoint, seed by seed: `pixel` or `condition`."""
+    return over_seeds([mean_local(some, column) for some in last(rows, variant, "locality").values()])
+
+
+def points(rows: Rows) -> list[Point]:
+    """All runs at all checkpoints."""
+    found = []
+    for variant in variants_of(rows):
+        about, measured = facts(rows, variant), looks(rows, variant, "locality")
+        for (seed, step), some in looks(rows, variant).items():
+            k, levels = k_max(some, bool(about["strict"])), measured[seed, step]
+            both = (mean_local(levels, "pixel"), mean_local(levels, "condition"))
+            found.append(Point(variant, seed, step, k, k - about["trained"], *both))
+    return found
+
+
+def correlation(found: list[Point]) -> float:
+    """Spearman's, of conditional locality and what K_max exceeds the training by. LookupError where one does not vary."""
+    x, y = [p.condition for p in found], [p.gain for p in found]
+    if len(found) < 3 or len(set(x)) == 1 or len(set(y)) == 1:
+        raise LookupError("nothing to correlate: all points are the same")
+    return float(spearmanr(x, y).statistic)

@@ -1,0 +1,193 @@
+"""One scene recipe carried out: its pictures, its training, what it draws at marks, how local it is; and many of them.
+
+Everything is measured while the run is in memory, so a study that asks another question of the same runs needs no weights."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor, nn
+
+from recombine.config import UsageError
+from recombine.measure.counting import curve, match
+from recombine.measure.locality import locality
+from recombine.measure.locality_map import locality_map
+from recombine.objectives.diffusion import Draw
+from recombine.objectives.process import Denoiser, noised
+from recombine.rng import seeded
+from recombine.store import RunFolder
+from recombine.studies.base import Row, Rows
+from recombine.studies.lab import Lab
+from recombine.studies.scenes.judge import Judge, doubt, short
+from recombine.studies.scenes.pictures import crossed, write_heat
+from recombine.studies.scenes.recipe import SceneRecipe
+from recombine.studies.sheets import write_sheet
+from recombine.train.loop import train
+from recombine.worlds.places import Places
+
+AT_ONCE = 4096
+"""Training pictures that are placed and drawn together."""
+ROOM = {"cuda": 512, "cpu": 64}
+"""Pictures that are sampled together."""
+COLUMNS = 4
+"""Samples of each number of marks on a sheet."""
+
+
+@dataclass
+class SceneRun:
+    """One recipe on one machine."""
+
+    recipe: SceneRecipe
+    lab: Lab
+    judge: Judge
+
+    @property
+    def device(self) -> torch.device:
+        return self.lab.machine.device
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.lab.out, self.recipe)
+
+    @cached_property
+    def net(self) -> nn.Module:
+        r = self.recipe
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(r.seed)
+            return r.net.build(r.placing, r.world.image_shape)
+
+    @cached_property
+    def pool(self) -> tuple[UInt8[Tensor, "n 3 h w"], Places]:
+        """The training pictures and where all their objects are, on the device. The same for all variants that are trained on
+        the same numbers of objects."""
+        r, images, at, present = self.recipe, [], [], []
+        for first in range(0, r.pool, AT_ONCE):
+            rng = seeded(r.seed, "pool", first, device=self.device)
+            drawn = r.world.sample(min(AT_ONCE, r.pool - first), rng)
+            images.append((255 * drawn.images).round().byte())
+            at.append(drawn.centres)
+            present.append(drawn.present)
+        return torch.cat(images), Places(torch.cat(at), torch.cat(present))
+
+    def batch(self, step: int) -> tuple[Float[Tensor, "b 3 h w"], Places, Draw]:
+        """The batch after `step` updates. Pictures and noise are drawn before it is drawn what is told, so that variants see
+        the same ones."""
+        r, rng = self.recipe, seeded(self.recipe.seed, "batch", step, device=self.device)
+        images, places = self.pool
+        pick = torch.randint(len(images), (r.train.batch,), generator=rng, device=rng.device)
+        x = images[pick].float() / 127.5 - 1
+        draw = r.objective.draw(x.shape, rng)
+        return x, r.placing.tell(places.rows(pick), rng), draw
+
+    def denoiser(self) -> Denoiser:
+        return self.recipe.objective.denoiser(self.net)
+
+    @torch.no_grad()
+    def sample(self, marks: Places, noise: Float[Tensor, "b 3 h w"]) -> Float[Tensor, "b 3 h w"]:
+        """A picture in [0, 1] for each request."""
+        r, parts = self.recipe, []
+        rng, room = seeded(r.seed, "solver", device=self.device), ROOM[self.device.type]
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"):
+            for some, i in zip(noise.split(room), range(0, len(noise), room), strict=True):
+                asked = marks.rows(slice(i, i + room))
+                parts.append(r.evaluation.solver.sample(self.denoiser(), r.objective.schedule, some, asked, rng))
+        return ((torch.cat(parts).float() + 1) / 2).clamp(0, 1)
+
+    def noise(self, count: int) -> Float[Tensor, "b 3 h w"]:
+        """For the first `count` requests of each number of marks. Named by seed and number, so that what changes from
+        checkpoint to checkpoint is the network."""
+        r, parts = self.recipe, []
+        for k in r.evaluation.marks:
+            rng = seeded(r.seed, "sample", k, device=self.device)
+            shape = (r.evaluation.samples, *r.world.image_shape)
+            parts.append(torch.randn(shape, generator=rng, device=self.device)[:count])
+        return torch.cat(parts)
+
+    def observe(self, step: int) -> list[Row]:
+        """What it draws for every number of marks, counted, and how local it is; a sheet of pictures on disk."""
+        e, last = self.recipe.evaluation, step == self.recipe.train.steps
+        count = e.samples if last else e.early
+        marks = self.judge.asked(count)
+        images = self.sample(marks, self.noise(count))
+        found = self.judge.detector(images)
+        self.write_samples(step, images, marks, found, COLUMNS if last else COLUMNS // 2)
+        rows = curve(found, marks, e.radius) + self.locality() + (self.maps() if last else [])
+        return [short(row) | {"step": step} for row in rows]
+
+    def write_samples(self, step: int, images: Tensor, marks: Places, found: Places, columns: int) -> None:
+        """A row for each number of marks; a cross says where an object was asked for, and whether it is there."""
+        drawn = crossed(images, marks, match(found, marks, self.recipe.evaluation.radius)[0])
+        rows = drawn.unflatten(0, (len(self.recipe.evaluation.marks), -1))
+        write_sheet(self.folder.path / "samples" / f"step_{step:08d}.png", rows[:, :columns])
+
+    def locality(self) -> list[Row]:
+        """Both measures at every noise level, in float32, on real pictures that are the same for all runs."""
+        p = self.recipe.evaluation.locality
+        scene = self.judge.placed(p.marks, p.pictures, "locality")
+        x, rng = 2 * self.recipe.crowd.draw(scene) - 1, seeded("locality", device=self.device)
+        schedule = self.recipe.objective.schedule
+        found = locality(self.denoiser(), schedule, x, self.judge.marks(scene), p.times, rng, p.pixels)
+        return [{"kind": "locality", **vars(level)} for level in found.levels]
+
+    def maps(self) -> list[Row]:
+        """Maps of the pixel at the mark nearest to the lower left corner: the heat as a picture beside the samples, the rest
+        as rows."""
+        p, schedule, heats, rows = self.recipe.evaluation.locality, self.recipe.objective.schedule, [], []
+        scene = self.judge.placed(p.marks, 1, "map").take(torch.zeros(p.noises, dtype=torch.long, device=self.device))
+        x, marks = 2 * self.recipe.crowd.draw(scene) - 1, self.judge.marks(scene)
+        own = (marks.at[0, :, 1] - marks.at[0, :, 0]).masked_fill(~marks.present[0], -2).argmax()
+        column, row = (marks.at[0, own] * torch.tensor(x.shape[:1:-1], device=x.device)).long().tolist()
+        for time in p.maps:
+            t, rng = torch.full((p.noises,), time, device=x.device), seeded("map", device=self.device)
+            noise = torch.randn(x.shape, generator=rng, device=x.device)
+            found = locality_map(self.denoiser(), noised(schedule, x, t, noise), t, marks, (row, column))
+            heats.append(found.heat)
+            facts = {"kind": "map", "t": time, "sigma": schedule.sigma(t[0]).item(), "row": row, "column": column}
+            each = zip(found.at.tolist(), found.effect.tolist(), strict=True)
+            rows += [{**facts, "mark": j, "x": x, "y": y, "effect": effect} for j, ((x, y), effect) in enumerate(each)]
+        write_heat(self.folder.path / "samples" / "maps.png", torch.stack(heats))
+        return rows
+
+    def train(self) -> None:
+        r = self.recipe
+        plan = (self.batch, r.train, self.folder, self.lab.machine, self.observe, r.evaluation.at(r.train.steps))
+        train(self.net, r.objective.loss, *plan)
+
+
+def compute(recipes: dict[str, SceneRecipe], lab: Lab) -> Iterator[Row]:
+    """What the detector is worth, what each variant is, and the rows of every run. The recipes differ in nothing that
+    concerns the judge."""
+    for recipe in recipes.values():
+        recipe.check()
+    for world in {r.world for r in recipes.values()}:
+        world.place(torch.tensor([max(world.counts)]), seeded("room"))  # complains where there is none
+    judge = Judge(next(iter(recipes.values())), lab)
+    tested = judge.rows()
+    if why := doubt(Rows(tested)):
+        lab.note(why)
+    yield from tested
+    for variant, recipe in recipes.items():
+        trained, strict = max(recipe.world.counts), int(recipe.strict)
+        yield {"kind": "variant", "variant": variant, "trained": trained, "strict": strict}
+        for seed in range(lab.seeds):
+            run = SceneRun(replace(recipe, seed=recipe.seed + seed), lab, judge)
+            yield from (r | {"variant": variant, "seed": seed} for r in one(run, variant, seed))
+
+
+def one(run: SceneRun, variant: str, seed: int) -> list[Row]:
+    """The rows of one run, trained now or found on disk; rows are enough, a finished run's weights may be gone."""
+    lab, folder = run.lab, run.folder
+    if lab.fresh:
+        folder.erase()
+    lab.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
+    if folder.done:
+        folder.open()  # refuses a folder that holds another config
+    else:
+        run.train()
+    lab.record(folder, variant, seed)
+    rows = [r | {"run": folder.digest} for r in folder.rows()]
+    if not any(r["kind"] == "count" for r in rows):
+        raise UsageError(f"{folder.path / 'metrics.jsonl'} holds no measurements; use --fresh to start over")
+    return rows
