@@ -11,13 +11,15 @@ from PIL import Image
 from tiny import QUIET
 
 from recombine import cli
-from recombine.config import digest, override
+from recombine.config import UsageError, digest, override
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
 from recombine.store import read_json, read_rows
 from recombine.studies import conditioning, details, jepa, objectives, tokenizers
 from recombine.studies.base import Rows
 from recombine.studies.lab import Lab
+from recombine.worlds.factors import code
+from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
 
 SCALES = ("smoke", "laptop", "full")
@@ -153,7 +155,9 @@ def test_a_ceiling_is_judged_by_all_against_seen():
 
 
 def test_worlds_that_differ_are_judged_by_probes_of_their_own(tmp_path):
-    settings = override(details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2")
+    settings = override(
+        details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2"
+    )
     lab = Lab(QUIET, tmp_path, "smoke", 1)
     rows = Rows(details.run(replace(settings, details=("base", "far")), lab))
     first, second = rows.where(kind="probe", variant=None), rows.where(kind="probe", variant="maskgit, far")
@@ -206,3 +210,40 @@ def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path, mo
     assert {"form", "paint", "extent"} <= set(rows.where(kind="ceiling")[0])
     assert [c["verdict"] for c in read_json(done / "claims.json")] == ["smoke"] * 4
     assert (done / "index.html").exists()
+
+
+def test_a_folder_without_pictures_of_what_is_new_is_asked_for_it(folder, tmp_path):
+    """Only the pictures of `seen` remain; the others are the novel compositions."""
+    rows = list(csv.DictReader((folder / "factors.csv").read_text().splitlines()))
+    few = [r for r in rows if (r["form"], r["paint"]) != (rows[-1]["form"], rows[-1]["paint"])]
+    with open(folder / "few.csv", "w", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(few)
+    world = Folder.open(folder, "few.csv")
+    gone = [c for c in world.space.compositions if c not in world.present]
+    settings = override(objectives.settings("smoke"), 'families=["dit"]', "samples=2", "probe_steps=2")
+    recipe = replace(settings.recipe, world=world)
+    assert recipe.split.seen == world.present
+    assert gone
+    found = Rows(objectives.run(replace(settings, recipe=recipe), Lab(QUIET, tmp_path, "smoke", 1)))
+    assert {r["composition"] for r in found.where(kind="accuracy")} == {code(c) for c in world.space.compositions}
+    assert {r["level"] for r in found.where(kind="accuracy") if r["composition"] in map(code, gone)} == {1}
+    assert {r["composition"] for r in found.where(kind="probe")} == {code(c) for c in world.present}
+    with pytest.raises(UsageError, match="there is no picture of"):
+        replace(recipe, seen=(gone[0],)).check()
+
+
+@pytest.mark.parametrize(
+    ("study", "change", "message"),
+    [
+        (objectives, "tokenizer=vae", "needs a codebook"),
+        (objectives, "recipe.net.patch=7", "patch=1, not 7"),
+        (jepa, "several.layers=[9]", "the network has 2 blocks"),
+    ],
+)
+def test_what_does_not_fit_is_told_before_any_work(study, change, message, tmp_path):
+    settings = override(study.settings("smoke"), change)
+    with pytest.raises(UsageError, match=message):
+        study.run(settings, Lab(QUIET, tmp_path, "smoke", 1))
+    assert not (tmp_path / "runs").exists(), "nothing was trained"

@@ -112,7 +112,7 @@ def train_probe(config: ProbeConfig, root: Any, machine: Machine) -> TrainedProb
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         net = ProbeNet(config.kind, world.image_shape, world.space)
-    table = torch.tensor(world.space.compositions, device=device)
+    table = torch.tensor(world.present, device=device)
 
     def batch(step: int) -> tuple[Tensor, Tensor]:
         rng = seeded(config.seed, "probe", step, device=device)
@@ -153,9 +153,9 @@ def score(probe: Probe, images: Tensor, composition: Composition, space: FactorS
 
 
 def real_accuracy(probe: Probe, world: World, split: Split, count: int, device: Any = "cpu") -> list[dict[str, Any]]:
-    """The probe's accuracy on fresh real pictures of every composition: what its scores are worth."""
+    """The probe's accuracy on real pictures of every composition that has some: what its scores are worth."""
     rows = []
-    for c in world.space.compositions:
+    for c in world.present:
         index = torch.tensor([c] * count, device=device)
         images = world.render(index, seeded("real", code(c), device=device)).images
         rows.append(
@@ -166,7 +166,7 @@ def real_accuracy(probe: Probe, world: World, split: Split, count: int, device: 
 
 def refused(probe: Probe, world: World, count: int, device: Any = "cpu") -> dict[str, Any]:
     """How many spoiled pictures a probe refuses: none, if it must choose."""
-    rng, table = seeded("spoiled", device=device), torch.tensor(world.space.compositions, device=device)
+    rng, table = seeded("spoiled", device=device), torch.tensor(world.present, device=device)
     images = spoiled(world, table[torch.randint(len(table), (count,), generator=rng, device=device)], rng)
     share = float((probe(images) == INVALID).all(1).float().mean())
     return {"kind": "refused", "probe": probe.name, "n": count, "share": share}

@@ -52,7 +52,7 @@ def pair(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> tup
 
 def others(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Int[Tensor, "b k"]:
     """For each composition a random other one."""
-    table = torch.tensor(world.space.compositions, device=factors.device)
+    table = torch.tensor(world.present, device=factors.device)
     own = (factors[:, None] == table).all(2).int().argmax(1)
     step = torch.randint(1, max(2, len(table)), own.shape, generator=rng, device=rng.device)
     return table[(own + step) % len(table)]

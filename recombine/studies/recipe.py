@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from recombine.config import UsageError
 from recombine.nets.base import NetConfig, Shape
 from recombine.nets.conditioning import Conditioning
@@ -57,7 +59,8 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides the result of one run. `seen` empty = at most one factor away from its first value; `pool` =
+    """Everything that decides the result of one run. `seen` empty = at most one factor away from its first value (in a folder
+    that lacks pictures of some compositions: all it has); `pool` =
     training pictures per seen composition."""
 
     world: World = field(default_factory=Shapes2D)
@@ -76,14 +79,19 @@ class Recipe:
             raise ValueError(f"pool must be positive, not {self.pool}")
 
     def check(self) -> None:
-        """That world and split fit; asked before the work, not when a config is read (a folder of pictures may be gone)."""
+        """That the parts fit each other; asked before the work, not when a config is read (a folder may be gone)."""
         self.net.check(self.shape)
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            codes = self.tokenizer.untrained()
+            self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
         if self.evaluation.guidance != 1 and not isinstance(self.objective, Noising):
             raise UsageError(f"evaluation.guidance={self.evaluation.guidance}: only a diffusion is guided")
         if unknown := [c for c in self.seen if c not in self.world.space.compositions]:
             raise UsageError(
                 f"seen: {list(unknown[0])} is no composition of factors with {self.world.space.sizes} values"
             )
+        if missing := [c for c in self.split.seen if c not in self.world.present]:
+            raise UsageError(f"seen: there is no picture of {self.world.space.describe(missing[0])} to train on")
 
     @property
     def shape(self) -> Shape:
@@ -92,7 +100,11 @@ class Recipe:
 
     @property
     def split(self) -> Split:
-        return Split(self.seen) if self.seen else at_most_one_new(self.world.space)
+        """What was seen: as given; else, in a world that lacks pictures of some compositions, all that it has; else the
+        papers' split."""
+        space, present = self.world.space, self.world.present
+        usual = at_most_one_new(space) if len(present) == len(space.compositions) else Split(present)
+        return Split(self.seen) if self.seen else usual
 
     def facts(self) -> dict[str, Any]:
         """What a page needs to know of the compositions."""

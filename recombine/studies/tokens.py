@@ -50,7 +50,7 @@ def open_codec(tokenizer: Tokenizer, world: World, split: Split, lab: Lab) -> Co
     if not isinstance(tokenizer, Autoencoder):
         assert isinstance(tokenizer, Pixels)
         return tokenizer
-    pictures = world.space.compositions if tokenizer.data == "all" else split.seen
+    pictures = world.present if tokenizer.data == "all" else split.seen
     run = TokenizerRun(world, tokenizer, pictures)
     net = trained(run, lab)
     return codec_of(net, run.draw(STATISTICS, seeded("statistics", device=lab.machine.device)))
@@ -84,7 +84,7 @@ def ceiling(
     """What is left of real pictures of every composition, by every probe; for a codebook also how much of it is used, and
     which share of a composition's tokens are codes that no seen composition has: what a model cannot have learned to say."""
     rows, codes = [], {}
-    for c in world.space.compositions:
+    for c in world.present:
         images = world.render(
             torch.tensor([c] * count, device=device), seeded("ceiling", code(c), device=device)
         ).images

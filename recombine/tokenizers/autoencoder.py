@@ -51,6 +51,9 @@ class Autoencoder(Tokenizer):
             raise UsageError(f"a learned tokenizer needs sides that are multiples of {FACTOR}, not {height}x{width}")
         return self.bottleneck.channels, height // FACTOR, width // FACTOR
 
+    def untrained(self) -> Float[Tensor, "n c"] | None:
+        return self.bottleneck.codes()
+
 
 class Residual(nn.Module):
     """Starts as the identity."""

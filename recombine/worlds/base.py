@@ -41,6 +41,11 @@ class World(ABC):
     def space(self) -> FactorSpace: ...
 
     @property
+    def present(self) -> tuple[Composition, ...]:
+        """The compositions of which there are pictures: all, where they are drawn."""
+        return self.space.compositions
+
+    @property
     @abstractmethod
     def image_shape(self) -> tuple[int, int, int]:
         """Channels, height, width."""
