@@ -18,8 +18,7 @@ def material(name: str, rgb: list[float], metal: bool) -> bpy.types.Material:
     made = bpy.data.materials.new(name)
     made.use_nodes = True
     inputs = made.node_tree.nodes["Principled BSDF"].inputs
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-    inputs["Base Color"].default_value = (*linear, 1)
+    inputs["Base Color"].default_value = (*rgb, 1)  # as CLEVR does: its colours are not taken for sRGB
     inputs["Metallic"].default_value = 1.0 if metal else 0.0
     inputs["Roughness"].default_value = 0.18 if metal else 0.75
     return made
@@ -58,7 +57,7 @@ def stage(job: dict, told: dict) -> None:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     scene = bpy.context.scene
     bpy.ops.mesh.primitive_plane_add(size=60)
-    bpy.context.object.data.materials.append(material("floor", [0.9, 0.9, 0.9], False))
+    bpy.context.object.data.materials.append(material("floor", [0.8, 0.8, 0.8], False))
     place = PLACE + Vector(told["camera"])
     bpy.ops.object.camera_add(location=place, rotation=towards_middle(place))
     scene.camera = bpy.context.object

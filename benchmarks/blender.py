@@ -1,7 +1,7 @@
 """The tracer against Blender's Cycles (32 samples), which CLEVR was made with: the same scenes, pictures and number of CPU
 cores, side by side. Blender is no dependency; where no `blender` is found there is nothing to compare, and a line says so.
 
-`python benchmarks/blender.py docs/blender.png` also keeps the pictures: ours above, Blender's below."""
+`python benchmarks/blender.py docs/blender.png` keeps pictures instead: ours above, Blender's below."""
 
 import json
 import shutil
@@ -15,12 +15,13 @@ from _timing import per_second
 from PIL import Image
 
 from recombine.rng import seeded
+from recombine.worlds.scenes.fuse import fusing
 from recombine.worlds.scenes.gallery import sheet
 from recombine.worlds.scenes.lamps import LAMPS
 from recombine.worlds.scenes.scene import COLORS, MATERIALS, SHAPES, Scene
 from recombine.worlds.scenes.world import Scenes
 
-COUNTS, SAMPLES = (2, 3, 4, 5, 7, 9), 32
+CASES, SHOWN, SAMPLES = {"1 to 3 objects": (1, 2, 3) * 8, "9 objects": (9,) * 6}, (2, 3, 4, 5, 7, 9), 32
 
 
 def told(scene: Scene, i: int) -> dict:
@@ -65,36 +66,39 @@ def by_blender(scene: Scene, size: int, threads: int, folder: Path) -> float:
     return len(scene.xy) / sum(json.loads((folder / "seconds.json").read_text()))
 
 
-def compare(size: int, keep: Path | None = None) -> dict:
+def compare(name: str, counts: tuple[int, ...], size: int) -> dict:
     threads, world = torch.get_num_threads(), Scenes(size=size)
-    scene = world.place(torch.tensor(COUNTS), seeded("blender"))
-    ours = per_second(lambda: world.draw(scene), len(COUNTS))
+    scene = world.place(torch.tensor(counts), seeded("blender"))
+    plain = per_second(lambda: world.draw(scene), len(counts))
+    with fusing():
+        ours = per_second(lambda: world.draw(scene), len(counts))
     with tempfile.TemporaryDirectory() as there:
-        theirs = by_blender(scene, size, threads, Path(there))
-        if keep:
-            shown = [Image.open(Path(there) / f"{i}.png").convert("RGB") for i in range(len(COUNTS))]
-            below = torch.stack([torch.frombuffer(bytearray(p.tobytes()), dtype=torch.uint8) for p in shown])
-            below = below.view(-1, size, size, 3).permute(0, 3, 1, 2) / 255
-            keep.write_bytes(sheet(torch.stack((Scenes(size=size, samples=9).draw(scene), below))))
-    name = f"draw against Blender Cycles, {size} x {size}, {threads} threads"
-    return {
-        "name": name,
-        "value": ours,
-        "unit": "pictures/s",
-        "ratio": ours / theirs,
-        "beside": f"Cycles, {SAMPLES} samples",
-    }
+        theirs = by_blender(scene.take(slice(6)), size, threads, Path(there))
+    name = f"draw, {name}, {size} x {size}, {threads} threads, fused"
+    beside = {"ratio": ours / theirs, "beside": f"Blender Cycles, {SAMPLES} samples", "not fused": plain / theirs}
+    return {"name": name, "value": ours, "unit": "pictures/s", **beside}
+
+
+def gallery(path: Path, size: int = 160) -> None:
+    """The same scenes by the tracer, above, and by Blender."""
+    scene = Scenes(size=size).place(torch.tensor(SHOWN), seeded("blender"))
+    with tempfile.TemporaryDirectory() as there:
+        by_blender(scene, size, torch.get_num_threads(), Path(there))
+        shown = [Image.open(Path(there) / f"{i}.png").convert("RGB") for i in range(len(SHOWN))]
+    below = torch.stack([torch.frombuffer(bytearray(p.tobytes()), dtype=torch.uint8) for p in shown])
+    below = below.view(-1, size, size, 3).permute(0, 3, 1, 2) / 255
+    path.write_bytes(sheet(torch.stack((Scenes(size=size, samples=9).draw(scene), below))))
 
 
 def main() -> list[dict]:
     if not shutil.which("blender"):
         print("no blender found: nothing to compare with", file=sys.stderr)
         return []
-    return [compare(size) for size in (64, 128)]
+    return [compare(name, counts, 64) for name, counts in CASES.items()]
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        compare(160, Path(sys.argv[1]))
-    for row in main():
+        gallery(Path(sys.argv[1]))
+    for row in () if len(sys.argv) > 1 else main():
         print("{name:52} {value:9,.1f} {unit}   {ratio:8.1f} x {beside}".format(**row))

@@ -99,8 +99,8 @@ def laptop() -> SceneSettings:
         placing=Grid(cells=8),
         net=Whole(DiTConfig(TransformerConfig(depth=2, width=128, heads=4), patch=4)),
         objective=Edm(Karras(high=20.0), data=0.29, centre=0.0, width=1.4),
-        train=TrainConfig(steps=2500, batch=16, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99),
-        evaluation=SceneEvaluation((1, 2, 3, 4, 5, 6), 32, 16, 3, Heun(10), 1 / 8, locality),
+        train=TrainConfig(steps=3200, batch=16, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99),
+        evaluation=SceneEvaluation((1, 2, 3, 4, 5), 32, 16, 3, Heun(10), 1 / 8, locality),
         detector=Counter(width=16, steps=350, batch=32, lr=4e-3, real=128),
     )
     return SceneSettings(recipe, ("exp1", "exp2"))

@@ -13,9 +13,10 @@ from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.trace import Solids
 from recombine.worlds.scenes.vec import Vec, split
 
-CPU_CHUNK, GPU_CHUNK, FUSED_CHUNK = 2**18, 2**25, 2**23
-"""Rays times solids that are traced at once: on a CPU, so that they fit in its cache, and on a GPU, in its memory; and rays
-where the stages are fused, and no more than a few numbers per ray are written."""
+CPU_CHUNK, GPU_CHUNK = 2**18, 2**25
+"""Rays times solids that are traced at once: on a CPU, so that they fit in its cache, and on a GPU, in its memory."""
+CPU_FUSED, GPU_FUSED = 2**21, 2**23
+"""Rays that are traced at once where the stages are fused: no more than a few numbers per ray are written."""
 
 
 class Shot(NamedTuple):
@@ -44,6 +45,6 @@ class Shot(NamedTuple):
 def shots(scene: Scene, frame: Frame) -> list[tuple[Solids, Shot]]:
     """The batch in parts that are traced at once."""
     rays = frame.height * frame.width * frame.samples
-    chunk, fused = GPU_CHUNK if scene.xy.is_cuda else CPU_CHUNK, scene.xy.is_cuda and is_fusing()
-    room = FUSED_CHUNK // rays if fused else chunk // (rays * scene.xy.shape[1])
+    chunk, fused = (GPU_CHUNK, GPU_FUSED) if scene.xy.is_cuda else (CPU_CHUNK, CPU_FUSED)
+    room = fused // rays if is_fusing() else chunk // (rays * scene.xy.shape[1])
     return [(Solids.of(part), Shot.of(part, frame)) for part in scene.split(max(1, room))]
