@@ -114,7 +114,7 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "25 s, one core",
-        "laptop": "10 min on one core, less on two",
+        "laptop": "7 min, two cores (Exps 1 and 2)",
         "full": "90 min (estimate), one H200, 10 experiments, 3 seeds",
     },
     settings=settings,
