@@ -116,18 +116,19 @@ def test_the_mean_of_a_head_is_the_mean_of_its_draws():
 
 
 def made(sparse, level2, variant="v", seed=0) -> list[dict]:
+    """A run that knows the seen compositions from its second look on."""
     who = {"variant": variant, "seed": seed}
     rows = [
         {"kind": "dependence", "gone": g, "sparse": s + g, "additive": 0.5, "step": i, **who}
         for i, s in enumerate(sparse)
         for g in (-0.1, 0.1)
     ]
-    return rows + [
-        {"kind": "accuracy", "probe": "wary", "level": 2, "joint": y, "step": i, **who} for i, y in enumerate(level2)
-    ]
+    score = {"kind": "accuracy", "probe": "wary", **who}
+    rows += [score | {"level": 2, "joint": y, "step": i} for i, y in enumerate(level2)]
+    return rows + [score | {"level": 0, "joint": 0.1 if i == 0 else 0.9, "step": i} for i in range(len(level2))]
 
 
-def test_points_leave_out_the_start_and_average_over_what_is_gone():
+def test_points_leave_out_what_has_not_learned_and_average_over_what_is_gone():
     found = listening.points(Rows(made([0.1, 0.4, 0.6], [0.9, 0.2, 0.3])))
     assert [(p.step, round(p.sparse, 6), p.level2) for p in found] == [(1, 0.4, 0.2), (2, 0.6, 0.3)]
 
@@ -156,4 +157,6 @@ def test_a_run_measures_it_at_every_look_and_the_figure_is_drawn(tmp_path):
     found = rows.where(kind="dependence")
     assert len(found) == 4 * 3 * 3, "four families, three looks, three amounts"
     assert all(0 < r["sparse"] <= 1 and r["additive"] <= 1 for r in found)
-    assert [f.name for f in objectives.draw(rows, tmp_path / "figures")] == ["levels", "factors", "listening"]
+    learned = Rows(r | ({"joint": 0.9} if r.get("level") == 0 else {}) for r in rows)
+    assert [f.name for f in objectives.draw(learned, tmp_path / "figures")] == ["levels", "factors", "listening"]
+    assert [f.name for f in objectives.draw(rows, tmp_path / "figures")] == ["levels", "factors"], "nothing was learned"

@@ -13,6 +13,10 @@ from recombine.studies.levels import Found, curve, late, seeds_of
 MEASURES = {"sparse": "share of the strongest condition at each place", "additive": "1 - interactions / effects"}
 
 
+LEARNED = 0.8
+"""The joint accuracy on seen compositions from which on a network counts as trained."""
+
+
 class Point(NamedTuple):
     """One run at one checkpoint; means over how much was gone."""
 
@@ -25,14 +29,15 @@ class Point(NamedTuple):
 
 
 def points(rows: Rows) -> list[Point]:
-    """All checkpoints after the start of training that were asked for level 2."""
+    """All checkpoints at which the seen compositions are known (LEARNED): a network that has learned nothing yet listens to
+    nothing, and that is as additive as can be."""
     found = []
     for variant in dict.fromkeys(rows.where(kind="dependence").column("variant")):
         for seed in seeds_of(rows, variant):
-            some = rows.where(kind="dependence", variant=variant, seed=seed)
+            some, seen = rows.where(kind="dependence", variant=variant, seed=seed), dict(curve(rows, variant, seed, 0))
             for step, accuracy in curve(rows, variant, seed, 2):
                 here = some.where(step=step)
-                if step and here:
+                if here and seen[step] >= LEARNED:
                     mean = {name: sum(here.column(name)) / len(here) for name in MEASURES}
                     found.append(Point(variant, seed, step, level2=accuracy, **mean))
     return found
@@ -72,8 +77,9 @@ def scatter(found: list[Point], folder: Path) -> Figure:
     figure = Figure(
         "listening",
         "How a model listens, and whether it composes",
-        "Each point is a run at a checkpoint, the large ones at the end. Left: how far every place listens to one condition "
-        "alone. Right: how little the effect of one condition depends on the others. Up: level 2, by the probe that judges.",
+        "Each point is a run at a checkpoint at which it knows what it has seen, the large ones at the end. Left: how far every "
+        "place listens to one condition alone. Right: how little the effect of one condition depends on the others. Up: level "
+        "2, by the probe that judges.",
     )
     variants, last = list(dict.fromkeys(p.variant for p in found)), {id(p) for p in at_the_end(found)}
     with canvas(folder, figure, 1, 2, size=(9.4, 3.6), sharey=True) as axes:

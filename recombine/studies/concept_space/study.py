@@ -117,7 +117,7 @@ STUDY = Study(
     ),
     cost={
         "smoke": "20 s, one core",
-        "laptop": "8 min on one core, less on two",
+        "laptop": "5.5 min, two cores",
         "full": "25 min (estimate), one H200, 3 to 5 seeds",
     },
     settings=settings,

@@ -5,21 +5,19 @@ Its rows lie in a folder of their own, so that they can be shown again when the 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from recombine.measure.counting import curve, match
 from recombine.objectives.compose import OneByOne
 from recombine.objectives.process import Denoiser
-from recombine.rng import seeded
 from recombine.store import RunFolder
 from recombine.studies.base import Row
 from recombine.studies.lab import Lab
 from recombine.studies.scenes.judge import Judge, short
 from recombine.studies.scenes.pictures import crossed
 from recombine.studies.scenes.recipe import SceneRecipe
-from recombine.studies.scenes.runs import COLUMNS, ROOM, SceneRun
+from recombine.studies.scenes.runs import COLUMNS, SceneRun
 from recombine.studies.sheets import write_sheet
 from recombine.worlds.places import Places
 
@@ -65,15 +63,9 @@ class Addition:
         own = self.config.background == self.config.parts
         return OneByOne(self.run.denoiser(), None if own else self.trained(self.config.background).denoiser())
 
-    @torch.no_grad()
     def sample(self, marks: Places) -> Float[Tensor, "b 3 h w"]:
         """From the noise that the model alone is given. In float32: what is rounded off would be added up, too."""
-        r, noise, denoiser = self.run.recipe, self.run.noise(self.run.recipe.evaluation.samples), self.denoiser()
-        rng, room, parts = seeded(r.seed, "solver", device=noise.device), ROOM[noise.device.type], []
-        for i in range(0, len(noise), room):
-            some, asked = noise[i : i + room], marks.rows(slice(i, i + room))
-            parts.append(r.evaluation.solver.sample(denoiser, r.objective.schedule, some, asked, rng))
-        return ((torch.cat(parts) + 1) / 2).clamp(0, 1)
+        return self.run.sample(marks, self.run.noise(self.run.recipe.evaluation.samples), self.denoiser())
 
     def rows(self) -> list[Row]:
         """Counted now, or found on disk."""

@@ -4,7 +4,8 @@ Everything is measured while the run is in memory, so a study that asks another 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, UInt8
@@ -26,6 +27,7 @@ from recombine.studies.scenes.recipe import SceneRecipe
 from recombine.studies.sheets import write_sheet
 from recombine.train.loop import train
 from recombine.worlds.places import Places
+from recombine.worlds.scenes.world import Scenes
 
 AT_ONCE = 4096
 """Training pictures that are placed and drawn together."""
@@ -33,6 +35,25 @@ ROOM = {"cuda": 512, "cpu": 64}
 """Pictures that are sampled together."""
 COLUMNS = 4
 """Samples of each number of marks on a sheet."""
+
+
+class Pool(NamedTuple):
+    """Pictures, and where all their objects are, on the device."""
+
+    images: UInt8[Tensor, "n 3 h w"]
+    places: Places
+
+
+@lru_cache(maxsize=1)
+def drawn(world: Scenes, count: int, seed: int, device: torch.device) -> Pool:
+    """Kept until another one is wanted: runs that follow each other mostly share it."""
+    images, at, present = [], [], []
+    for first in range(0, count, AT_ONCE):
+        some = world.sample(min(AT_ONCE, count - first), seeded(seed, "pool", first, device=device))
+        images.append((255 * some.images).round().byte())
+        at.append(some.centres)
+        present.append(some.present)
+    return Pool(torch.cat(images), Places(torch.cat(at), torch.cat(present)))
 
 
 @dataclass
@@ -58,18 +79,10 @@ class SceneRun:
             torch.manual_seed(r.seed)
             return r.net.build(r.placing, r.world.image_shape)
 
-    @cached_property
-    def pool(self) -> tuple[UInt8[Tensor, "n 3 h w"], Places]:
-        """The training pictures and where all their objects are, on the device. The same for all variants that are trained on
-        the same numbers of objects."""
-        r, images, at, present = self.recipe, [], [], []
-        for first in range(0, r.pool, AT_ONCE):
-            rng = seeded(r.seed, "pool", first, device=self.device)
-            drawn = r.world.sample(min(AT_ONCE, r.pool - first), rng)
-            images.append((255 * drawn.images).round().byte())
-            at.append(drawn.centres)
-            present.append(drawn.present)
-        return torch.cat(images), Places(torch.cat(at), torch.cat(present))
+    @property
+    def pool(self) -> "Pool":
+        """The training pictures. The same for all variants that are trained on the same numbers of objects."""
+        return drawn(self.recipe.world, self.recipe.pool, self.recipe.seed, self.device)
 
     def batch(self, step: int) -> tuple[Float[Tensor, "b 3 h w"], Places, Draw]:
         """The batch after `step` updates. Pictures and noise are drawn before it is drawn what is told, so that variants see
@@ -85,14 +98,16 @@ class SceneRun:
         return self.recipe.objective.denoiser(self.net)
 
     @torch.no_grad()
-    def sample(self, marks: Places, noise: Float[Tensor, "b 3 h w"]) -> Float[Tensor, "b 3 h w"]:
-        """A picture in [0, 1] for each request."""
-        r, parts = self.recipe, []
+    def sample(
+        self, marks: Places, noise: Float[Tensor, "b 3 h w"], denoiser: Denoiser | None = None
+    ) -> Float[Tensor, "b 3 h w"]:
+        """A picture in [0, 1] for each request. Another denoiser may take the network's place; it is asked in float32."""
+        r, parts, low = self.recipe, [], self.recipe.train.precision == "bfloat16" and denoiser is None
         rng, room = seeded(r.seed, "solver", device=self.device), ROOM[self.device.type]
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=low):
             for some, i in zip(noise.split(room), range(0, len(noise), room), strict=True):
-                asked = marks.rows(slice(i, i + room))
-                parts.append(r.evaluation.solver.sample(self.denoiser(), r.objective.schedule, some, asked, rng))
+                asked, ask = marks.rows(slice(i, i + room)), denoiser or self.denoiser()
+                parts.append(r.evaluation.solver.sample(ask, r.objective.schedule, some, asked, rng))
         return ((torch.cat(parts).float() + 1) / 2).clamp(0, 1)
 
     def noise(self, count: int) -> Float[Tensor, "b 3 h w"]:
@@ -171,7 +186,8 @@ def compute(recipes: dict[str, SceneRecipe], lab: Lab) -> Iterator[Row]:
     for variant, recipe in recipes.items():
         trained, strict = max(recipe.world.counts), int(recipe.strict)
         yield {"kind": "variant", "variant": variant, "trained": trained, "strict": strict}
-        for seed in range(lab.seeds):
+    for seed in range(lab.seeds):
+        for variant, recipe in recipes.items():
             run = SceneRun(replace(recipe, seed=recipe.seed + seed), lab, judge)
             yield from (r | {"variant": variant, "seed": seed} for r in one(run, variant, seed))
 
