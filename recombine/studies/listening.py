@@ -77,9 +77,9 @@ def scatter(found: list[Point], folder: Path) -> Figure:
     figure = Figure(
         "listening",
         "How a model listens, and whether it composes",
-        "Each point is a run at a checkpoint at which it knows what it has seen, the large ones at the end. Left: how far every "
-        "place listens to one condition alone. Right: how little the effect of one condition depends on the others. Up: level "
-        "2, by the probe that judges.",
+        "Each point is a run at a checkpoint at which it knows what it has seen, the large ones at the end. Left: how far "
+        "every place listens to one condition alone. Right: how little the effect of one condition depends on the others. "
+        "Up: level 2, by the probe that judges.",
     )
     variants, last = list(dict.fromkeys(p.variant for p in found)), {id(p) for p in at_the_end(found)}
     with canvas(folder, figure, 1, 2, size=(9.4, 3.6), sharey=True) as axes:
