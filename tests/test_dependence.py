@@ -141,6 +141,12 @@ def test_the_rank_correlation_knows_order_and_refuses_what_does_not_vary():
         listening.rank_correlation(found, "additive")
 
 
+def test_where_nothing_was_learned_there_is_nothing_to_judge():
+    rows = Rows(r | ({"joint": 0.1} if r.get("level") == 0 else {}) for r in made([0.1] * 4, [0.0] * 4))
+    with pytest.raises(LookupError, match="too few"):
+        objectives.judge_listening(rows)
+
+
 def test_jepas_verdict_follows_from_its_seeds():
     def rows(lift: list[float]) -> Rows:
         plain = [r for s in range(3) for r in made([0.4] * 4, [0] * 4, "maskgit", s)]

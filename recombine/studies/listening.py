@@ -44,7 +44,7 @@ def points(rows: Rows) -> list[Point]:
 
 
 def at_the_end(found: list[Point]) -> list[Point]:
-    last = max(p.step for p in found)
+    last = max((p.step for p in found), default=0)
     return [p for p in found if p.step == last]
 
 
