@@ -1,7 +1,8 @@
 """How the benchmarks take time."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -20,3 +21,14 @@ def seconds(work: Callable[[], object], device: str = "cpu", repeats: int = 5) -
 
 def per_second(work: Callable[[], object], pictures: int, device: str = "cpu", repeats: int = 5) -> float:
     return pictures / seconds(work, device, repeats)
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """`with one_core():` torch uses one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

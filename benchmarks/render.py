@@ -3,7 +3,7 @@ GPU, where there is one, beside the core. `ratio` is how many times faster the r
 
 import numpy as np
 import torch
-from _timing import per_second
+from _timing import one_core, per_second
 
 from recombine.rng import seeded
 from recombine.worlds.shapes2d import Shapes2D
@@ -65,12 +65,8 @@ def on_gpu(core: list[dict]) -> list[dict]:
 
 
 def main() -> list[dict]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_core():
         rows = on_one_core()
-    finally:
-        torch.set_num_threads(threads)
     return rows + on_gpu(rows) if torch.cuda.is_available() else rows
 
 

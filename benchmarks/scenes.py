@@ -6,7 +6,7 @@ trains at 40 steps a second: far below one, drawing is never what training waits
 from contextlib import nullcontext
 
 import torch
-from _timing import per_second
+from _timing import one_core, per_second
 
 from recombine.rng import seeded
 from recombine.worlds.scenes.fuse import fusing
@@ -63,12 +63,8 @@ def on_gpu(core: list[dict]) -> list[dict]:
 
 
 def main() -> list[dict]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_core():
         rows = on_one_core()
-    finally:
-        torch.set_num_threads(threads)
     rows += on_gpu(rows) if torch.cuda.is_available() else []
     return [{**row, "unit": "pictures/s"} for row in rows]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from _timing import one_core
 
 from recombine.rng import seeded
 from recombine.theory import flow, mlp
@@ -75,12 +76,8 @@ def networks() -> list[Row]:
 
 
 def main() -> list[Row]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_core():
         return trajectories() + networks()
-    finally:
-        torch.set_num_threads(before)
 
 
 if __name__ == "__main__":

@@ -231,3 +231,14 @@ def test_the_report_needs_neither_torch_nor_studies():
     code = f"import sys, recombine.report; print([m for m in sys.modules if m in {heavy}])"
     root = Path(__file__).parent.parent
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root).stdout.strip() == "[]"
+
+
+def test_a_probe_is_shown_at_its_worst_where_runs_are_of_several_worlds():
+    from recombine.report.page import real
+    from recombine.report.training import _refused
+
+    quality = [{"probe": "linear", "composition": "111", "level": 2, "joint": j} for j in (1.0, 0.6)]
+    assert real({"quality": quality}, "linear", {"code": "111", "level": 2}) == 0.6
+    assert real({"quality": quality}, "cnn", {"code": "111", "level": 2}) is None
+    rows = [{"kind": "refused", "probe": p, "share": s} for p, s in (("wary", 0.99), ("wary", 0.97), ("cnn", 0.0))]
+    assert _refused(rows, Path("rows.jsonl")) == {"wary": 0.97}

@@ -105,11 +105,12 @@ def last(run: Record, probe: str, code: str) -> list[float | None] | None:
 
 
 def real(explorer: Record, probe: str, composition: Record) -> float | None:
-    """The probe's accuracy on real pictures of the composition, or of its level where that is all there is."""
+    """The probe's accuracy on real pictures of the composition, or of its level where that is all there is; the worst, where
+    runs are of several worlds."""
     rows = [r for r in explorer["quality"] if r["probe"] == probe]
     exact = [r["joint"] for r in rows if r["composition"] == composition["code"]]
     level = [r["joint"] for r in rows if r["composition"] is None and r["level"] == composition["level"]]
-    return next(iter(exact + level), None)
+    return min(exact or level, default=None)
 
 
 def configs(results: Results) -> list[Record]:

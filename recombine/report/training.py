@@ -32,6 +32,7 @@ def training(results: Results) -> Record | None:
         "levels": sorted({c["level"] for c in compositions}),
         "probes": probes,
         "quality": _quality(results.rows, path),
+        "refused": _refused(results.rows, path),
         "runs": runs,
         "variants": _variants(runs, results.study),
         "sheets": [asdict(s) for s in sheets],
@@ -156,6 +157,16 @@ def _quality(rows: list[Record], path: Path) -> list[Record]:
         for r in rows
         if r.get("kind") == "probe"
     ]
+
+
+def _refused(rows: list[Record], path: Path) -> dict[str, float]:
+    """The share of spoiled pictures that each probe refuses, the least where runs are of several worlds; only those that may
+    refuse at all."""
+    found: dict[str, float] = {}
+    for row in (r for r in rows if r.get("kind") == "refused"):
+        probe, share = text(row, "probe", path), number(row, "share", path)
+        found[probe] = min(share, found.get(probe, share))
+    return {probe: share for probe, share in found.items() if share}
 
 
 def _unique(names: Iterable[str]) -> list[str]:

@@ -3,16 +3,17 @@
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from recombine.config import to_json
+from recombine.config import UsageError, to_json
 from recombine.figures import entry
 from recombine.machine import Machine
 from recombine.store import RunFolder, write_json, write_rows
-from recombine.studies.base import Rows, Scale, Study, judge
+from recombine.studies.base import Row, Rows, Scale, Study, judge
 
 
 @dataclass
@@ -36,6 +37,22 @@ class Lab:
     def record(self, folder: RunFolder, variant: str, seed: int) -> None:
         label = f"{variant}, seed {seed}"
         self.runs.append({"digest": folder.digest, "label": label, "variant": variant, "seed": seed})
+
+    def rows_of(self, folder: RunFolder, train: Callable[[], Any], variant: str, seed: int, kind: str) -> list[Row]:
+        """The rows of one run, trained now or found on disk; rows are enough, a finished run's weights may be gone. UsageError
+        where none of the kind that its study measures is among them."""
+        if self.fresh:
+            folder.erase()
+        self.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
+        if folder.done:
+            folder.open()  # refuses a folder that holds another config
+        else:
+            train()
+        self.record(folder, variant, seed)
+        rows = folder.rows()
+        if not any(r["kind"] == kind for r in rows):
+            raise UsageError(f"{folder.path / 'metrics.jsonl'} holds no measurements; use --fresh to start over")
+        return [r | {"run": folder.digest, "variant": variant, "seed": seed} for r in rows]
 
 
 def run_study(study: Study, settings: Any, lab: Lab) -> Path:

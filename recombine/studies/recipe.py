@@ -41,7 +41,7 @@ class Evaluation:
     samples: int = 256
     solver: Solver = field(default_factory=Heun)
     guidance: float = 1.0
-    probe_steps: int = 300
+    probe_steps: int = 500
     probe_version: int = field(default=PROBES_VERSION, metadata={"unnamed": 1})
     decoding: Decoding = field(default_factory=Decoding)
 

@@ -150,8 +150,8 @@ def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
     machine = replace(lab.machine, compile="", graphs=False)  # too small for compilation to pay
     world, steps = recipe.world, recipe.evaluation.probe_steps
     trained = []
-    for kind in ("wary", "linear"):
-        config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
+    for kind, lr in (("wary", 4e-3), ("linear", 2e-3)):
+        config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=lr, warmup=20, ema=0.98))
         if lab.fresh:
             RunFolder(lab.out, config).erase()
         trained.append(train_probe(config, lab.out, machine))
@@ -181,7 +181,7 @@ def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
             rows += [r | {"variant": variant} for r in limits]
         for seed in range(lab.seeds):
             run = Run(replace(recipe, seed=recipe.seed + seed), lab, judges, codecs[key])
-            rows += [r | {"variant": variant, "seed": seed} for r in one(run, variant, seed)]
+            rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy")
     return rows
 
 
@@ -195,20 +195,3 @@ def real(recipe: Recipe, probes: list[Probe], lab: Lab) -> list[Row]:
 def many(lab: Lab) -> int:
     """Real pictures of each composition."""
     return 64 if lab.scale == "smoke" else 1024
-
-
-def one(run: Run, variant: str, seed: int) -> list[Row]:
-    """The rows of one run, trained now or found on disk; rows are enough, a finished run's weights may be gone."""
-    lab, folder = run.lab, run.folder
-    if lab.fresh:
-        folder.erase()
-    lab.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
-    if folder.done:
-        folder.open()  # refuses a folder that holds another config
-    else:
-        run.train()
-    lab.record(folder, variant, seed)
-    rows = [r | {"run": folder.digest} for r in folder.rows()]
-    if not any(r["kind"] == "accuracy" for r in rows):
-        raise UsageError(f"{folder.path / 'metrics.jsonl'} holds no measurements; use --fresh to start over")
-    return rows

@@ -90,15 +90,8 @@ def is_main(settings: ConceptSpace, course: Course) -> bool:
 
 
 def one(course: Course, seed: int, probe: TrainedProbe, lab: Lab) -> list[Row]:
-    """The rows of one run, trained now or found on disk."""
     trial = Trial(course, lab, probe)
-    if lab.fresh:
-        trial.folder.erase()
-    there = " (on disk)" if trial.folder.done else ""
-    lab.note(f"{course.name}, seed {seed}: run {trial.folder.digest}{there}")
-    trial.train()
-    lab.record(trial.folder, course.name, seed)
-    return [r | {"variant": course.name, "seed": seed, "run": trial.folder.digest} for r in trial.folder.rows()]
+    return lab.rows_of(trial.folder, trial.train, course.name, seed, "accuracy")
 
 
 def describe(settings: ConceptSpace) -> dict[str, Any]:

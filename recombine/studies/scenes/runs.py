@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
-from recombine.config import UsageError
 from recombine.measure.counting import curve, match
 from recombine.measure.locality import locality
 from recombine.measure.locality_map import locality_map
@@ -189,21 +188,4 @@ def compute(recipes: dict[str, SceneRecipe], lab: Lab) -> Iterator[Row]:
     for seed in range(lab.seeds):
         for variant, recipe in recipes.items():
             run = SceneRun(replace(recipe, seed=recipe.seed + seed), lab, judge)
-            yield from (r | {"variant": variant, "seed": seed} for r in one(run, variant, seed))
-
-
-def one(run: SceneRun, variant: str, seed: int) -> list[Row]:
-    """The rows of one run, trained now or found on disk; rows are enough, a finished run's weights may be gone."""
-    lab, folder = run.lab, run.folder
-    if lab.fresh:
-        folder.erase()
-    lab.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
-    if folder.done:
-        folder.open()  # refuses a folder that holds another config
-    else:
-        run.train()
-    lab.record(folder, variant, seed)
-    rows = [r | {"run": folder.digest} for r in folder.rows()]
-    if not any(r["kind"] == "count" for r in rows):
-        raise UsageError(f"{folder.path / 'metrics.jsonl'} holds no measurements; use --fresh to start over")
-    return rows
+            yield from lab.rows_of(run.folder, run.train, variant, seed, "count")
