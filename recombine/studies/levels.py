@@ -61,9 +61,9 @@ def over_seeds(
 
 
 def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], Found], dict[str, float]]:
-    """Late means of the variants in `papers` at each level, by the probe that judges; and what a claim says it measured: how the
-    judge reads real pictures, those means, the best checkpoint and the paper's number; beside them what a classifier says
-    that must choose, the papers' kind, the strict reader and, where it is right on real pictures, the linear probe."""
+    """Late means of the variants in `papers` at each level, by the probe that judges; and what a claim says it measured: how
+    the judge reads real pictures, those means, the best checkpoint and the paper's number; beside them what a classifier
+    says that must choose, the strict reader and, where it is right on real pictures, the linear probe."""
     found = {(name, level): over_seeds(rows, name, level, late) for name in papers for level in (0, 1, 2)}
     known = {r["probe"] for r in rows.where(kind="accuracy")} - {probe_of(rows)}
     beside = {word: p for word, p in (("made to choose", "cnn"), ("strict reader", "read")) if p in known}
