@@ -105,11 +105,20 @@ def _print_claims(folders: list[Path]) -> None:
 
 
 @app.command()
-def claims(directory: DirArgument = None, json_: JsonOption = False) -> None:
+def claims(
+    directory: DirArgument = None,
+    json_: JsonOption = False,
+    again: Annotated[bool, typer.Option("--again", help="Judge and draw the rows anew first.")] = False,
+) -> None:
     """The table of all claims: expected, measured, verdict."""
     from recombine.studies.claims import read_all, shipped, table
 
     root = directory or shipped()
+    if again:
+        from recombine.studies.lab import judge_again
+
+        for path in sorted(root.glob("*/study.json")):
+            judge_again(path.parent)
     paths = sorted(root.glob("*/claims.json"))
     if not paths:
         raise UsageError(f"{root}: no claims there (looked for <study>/claims.json)")

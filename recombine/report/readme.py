@@ -9,6 +9,7 @@ from PIL import Image
 
 from recombine.figures import LEVELS
 from recombine.store import read_json
+from recombine.studies import MODULES
 
 MARK = {
     "reproduced": "✅ reproduced",
@@ -23,7 +24,8 @@ def studies_table(results: Path) -> str:
     for folder in folders(results):
         study, claims = read_json(folder / "study.json"), read_json(folder / "claims.json")
         ids = [c["id"] for c in claims]
-        span = ", ".join(ids) if len(ids) < 4 else f"{ids[0]} to {ids[-1]}"
+        alike = len({i[0] for i in ids}) == 1
+        span = f"{ids[0]} to {ids[-1]}" if alike and len(ids) > 3 else ", ".join(ids)
         cells = (
             f"`{study['name']}`",
             study["question"],
@@ -43,7 +45,7 @@ def claims_table(results: Path) -> str:
 
 
 def claim_line(claim: dict[str, Any]) -> str:
-    some = list(claim["measured"].items())[:3]
+    some = list(claim["measured"].items())[:4]
     measured = ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in some)
     verdict = f"{MARK.get(claim['verdict'], claim['verdict'])}"
     cells = (claim["id"], claim["statement"], claim["expected"], measured, verdict)
@@ -51,7 +53,8 @@ def claim_line(claim: dict[str, Any]) -> str:
 
 
 def folders(results: Path) -> list[Path]:
-    return sorted(p.parent for p in results.glob("*/study.json"))
+    """In the order of `recombine list`."""
+    return [results / name for name in MODULES if (results / name / "study.json").exists()]
 
 
 def filled(text: str, results: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from recombine.config import UsageError, to_json
 from recombine.figures import entry
 from recombine.machine import Machine
-from recombine.store import RunFolder, write_json, write_rows
+from recombine.store import RunFolder, read_json, read_rows, write_json, write_rows
 from recombine.studies.base import Row, Rows, Scale, Study, judge
 
 
@@ -63,13 +63,28 @@ def run_study(study: Study, settings: Any, lab: Lab) -> Path:
     rows = Rows(r | {"scale": lab.scale} for r in study.compute(settings, lab))
     if lab.machine.rank > 0:
         return folder
-    provenance = _provenance(lab, time.perf_counter() - began)
-    verdicts = [judge(c, rows, lab.scale, lab.seeds, provenance).json(study.name) for c in study.claims]
+    facts = _facts(study, settings, lab) | {"provenance": _provenance(lab, time.perf_counter() - began)}
+    _publish(study, rows, facts, folder)
+    return folder
+
+
+def judge_again(folder: Path) -> None:
+    """Judge and draw the rows of a study's folder with today's rules; where they come from stays as it is."""
+    from recombine.studies import find
+
+    facts = read_json(folder / "study.json")
+    study, rows = find(facts["name"]), Rows(read_rows(folder / "rows.jsonl"))
+    words = {"question": study.question, "paper": study.paper, "about": study.about}
+    _publish(study, rows, facts | words, folder)
+
+
+def _publish(study: Study, rows: Rows, facts: dict[str, Any], folder: Path) -> None:
+    known = (facts["scale"], len(facts["seeds"]), facts["provenance"])
+    verdicts = [judge(c, rows, *known).json(study.name) for c in study.claims]
     write_rows(folder / "rows.jsonl", rows)
     write_json(folder / "claims.json", verdicts)
     figures = [entry(f) for f in study.draw(rows, folder / "figures")]
-    write_json(folder / "study.json", _facts(study, settings, lab) | {"figures": figures, "provenance": provenance})
-    return folder
+    write_json(folder / "study.json", facts | {"figures": figures})
 
 
 def _facts(study: Study, settings: Any, lab: Lab) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """From accuracy rows to one number per level: per seed first, then over seeds."""
 
 from collections.abc import Callable
+from statistics import fmean
 from typing import NamedTuple
 
 from recombine.measure.intervals import student
@@ -32,14 +33,12 @@ def curve(rows: Rows, variant: str, seed: int, level: int, column: str = "joint"
     """The mean over a level's compositions at every checkpoint of one run."""
     some = rows.where(kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows))
     steps = sorted({r["step"] for r in some})
-    mean = lambda values: sum(values) / len(values)  # noqa: E731
-    return [(step, mean(some.where(step=step).column(column))) for step in steps]
+    return [(step, fmean(some.where(step=step).column(column))) for step in steps]
 
 
 def late(points: Curve) -> float:
     """The mean over the last quarter of the checkpoints."""
-    last = points[-max(1, len(points) // 4) :]
-    return sum(y for _, y in last) / len(last)
+    return fmean(y for _, y in points[-max(1, len(points) // 4) :])
 
 
 def best(points: Curve) -> float:
@@ -57,26 +56,26 @@ def over_seeds(
     values = [summary(c) for s in seeds_of(rows, variant) if (c := curve(rows, variant, s, level, probe=probe))]
     if not values:
         raise LookupError(f"no rows of {variant} at level {level}")
-    return Found(sum(values) / len(values), student(values), values)
+    return Found(fmean(values), student(values), values)
 
 
 def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], Found], dict[str, float]]:
-    """Late means of the variants in `papers` at each level, by the probe that judges; and what a claim says it measured: how
-    the judge reads real pictures, those means, the best checkpoint and the paper's number; beside them what a classifier
-    says that must choose, the strict reader and, where it is right on real pictures, the linear probe."""
+    """Late means of the variants in `papers` at each level, by the probe that judges; and what a claim says it measured: those
+    at level 2 beside the paper's; then each one's other levels, its best checkpoint, and what a classifier says that must
+    choose, the strict reader and, where it is right on real pictures, the linear probe; last how the judge reads real
+    pictures."""
     found = {(name, level): over_seeds(rows, name, level, late) for name in papers for level in (0, 1, 2)}
     known = {r["probe"] for r in rows.where(kind="accuracy")} - {probe_of(rows)}
     beside = {word: p for word, p in (("made to choose", "cnn"), ("strict reader", "read")) if p in known}
     beside |= {"linear probe": "linear"} if trusted(rows, "linear") else {}
-    real = rows.where(kind="probe", probe=probe_of(rows)).column("joint")
-    measured: dict[str, float] = {"judge on real pictures, at worst": min(real)} if real else {}
-    for name, paper in papers.items():
-        measured |= {name: found[name, 2].mean, f"paper_{name}": paper}
+    measured: dict[str, float] = {name: found[name, 2].mean for name in papers}
+    measured |= {f"paper_{name}": paper for name, paper in papers.items()}
+    for name in papers:
         measured |= {f"{name}, {word}": found[name, k].mean for k, word in ((1, "level 1"), (0, "seen"))}
         measured[f"{name}, best"] = over_seeds(rows, name, 2, best).mean
-        for word, probe in beside.items():
-            measured[f"{name}, {word}"] = over_seeds(rows, name, 2, late, probe).mean
-    return found, measured
+        measured |= {f"{name}, {w}": over_seeds(rows, name, 2, late, probe).mean for w, probe in beside.items()}
+    real = rows.where(kind="probe", probe=probe_of(rows)).column("joint")
+    return found, measured | ({"judge on real pictures, at worst": min(real)} if real else {})
 
 
 def level_mean(rows: Rows, level: int) -> float:
@@ -84,13 +83,13 @@ def level_mean(rows: Rows, level: int) -> float:
     values = rows.where(level=level).column("joint")
     if not values:
         raise LookupError(f"no rows at level {level}")
-    return sum(values) / len(values)
+    return fmean(values)
 
 
 def gain(more: Found, less: Found) -> Found:
     """What one variant is above another, seed by seed; both have the same seeds."""
     values = [a - b for a, b in zip(more.values, less.values, strict=True)]
-    return Found(sum(values) / len(values), student(values), values)
+    return Found(fmean(values), student(values), values)
 
 
 def clear(found: Found, least: float) -> bool:

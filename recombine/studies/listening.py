@@ -1,6 +1,8 @@
 """How a model listens to its conditions against how well it composes: from rows to points, a correlation and a figure."""
 
+from contextlib import suppress
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from scipy.stats import spearmanr
@@ -38,7 +40,7 @@ def points(rows: Rows) -> list[Point]:
             for step, accuracy in curve(rows, variant, seed, 2):
                 here = some.where(step=step)
                 if here and seen[step] >= LEARNED:
-                    mean = {name: sum(here.column(name)) / len(here) for name in MEASURES}
+                    mean = {name: fmean(here.column(name)) for name in MEASURES}
                     found.append(Point(variant, seed, step, level2=accuracy, **mean))
     return found
 
@@ -56,6 +58,15 @@ def rank_correlation(found: list[Point], name: str) -> float:
     return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
+def within(found: list[Point], name: str) -> dict[str, float]:
+    """The rank correlation inside each family, over its seeds and checkpoints; those in which level 2 never varies left out."""
+    values = {}
+    for variant in dict.fromkeys(p.variant for p in found):
+        with suppress(LookupError):
+            values[variant] = rank_correlation([p for p in found if p.variant == variant], name)
+    return values
+
+
 def late_measure(rows: Rows, variant: str, name: str) -> Found:
     """One late mean of a measure per seed, their mean and its interval. LookupError where there are no such rows."""
     values = []
@@ -64,7 +75,7 @@ def late_measure(rows: Rows, variant: str, name: str) -> Found:
         values += [late(mine)] if mine else []
     if not values:
         raise LookupError(f"no dependence rows of {variant}")
-    return Found(sum(values) / len(values), student(values), values)
+    return Found(fmean(values), student(values), values)
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:

@@ -121,13 +121,17 @@ def judge_continuous(rows: Rows) -> Judgement:
 
 
 def judge_listening(rows: Rows) -> Judgement:
-    """A correlation must be there both over all checkpoints and between models at the end, for one of the measures."""
-    found, measured, strong = listening.points(rows), {}, []
+    """A correlation must be there both over all checkpoints and between models at the end, for one of the measures, and the
+    other must not say the opposite. Within a family it is shown beside them: families differ in more than how they listen."""
+    found, measured, signs = listening.points(rows), {}, []
     for name in listening.MEASURES:
-        whole, end = (listening.rank_correlation(p, name) for p in (found, listening.at_the_end(found)))
-        measured |= {f"{name}, all checkpoints": whole, f"{name}, at the end": end}
-        strong.append((whole >= 0.5) + (end >= 0.5))
-    return Judgement(max(strong) == 2 or ("partly" if max(strong) else False), measured | {"points": len(found)})
+        values = [listening.rank_correlation(p, name) for p in (found, listening.at_the_end(found))]
+        measured |= {f"{name}, {w}": v for w, v in zip(("all checkpoints", "at the end"), values, strict=True)}
+        signs.append(1 if min(values) >= 0.5 else -1 if max(values) <= -0.5 else 0)
+    for name in listening.MEASURES:
+        measured |= {f"{name}, within {v}": r for v, r in listening.within(found, name).items()}
+    holds = (max(signs) > 0 and min(signs) >= 0) or ("partly" if max(signs) > 0 else False)
+    return Judgement(holds, measured | {"points": len(found)})
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
@@ -176,7 +180,8 @@ STUDY = Study(
             paper="beyond the papers",
             statement="The more local a model's dependence on its conditions, the better it composes, across objectives and "
             "checkpoints.",
-            expected="rank correlation of sparse or additive dependence with level 2 >= 0.5, all checkpoints and the end",
+            expected="rank correlation of sparse or additive dependence with level 2 >= 0.5, over all checkpoints and at the "
+            "end, and the other not <= -0.5",
             judge=judge_listening,
             trained=True,
         ),
