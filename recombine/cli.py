@@ -22,6 +22,7 @@ OutOption = Annotated[Path, typer.Option(help="Where results go.")]
 SetOption = Annotated[
     list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.train.steps=500.")
 ]
+WorkersOption = Annotated[int, typer.Option(help="Processes that train at the same time, over all GPUs.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Train again even where a run is on disk.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 DirArgument = Annotated[
@@ -62,12 +63,13 @@ def run(
     out: OutOption = Path("out"),
     set_: SetOption = [],  # noqa: B006
     fresh: FreshOption = False,
+    workers: WorkersOption = 1,
 ) -> None:
     """Train or compute what is missing, measure, judge, and write the report."""
     if scale not in SEEDS:
         raise UsageError(f"--scale {scale}: not one of {', '.join(SEEDS)}")
-    if seeds < 0:
-        raise UsageError(f"--seeds {seeds}: must be positive")
+    if seeds < 0 or workers < 1:
+        raise UsageError(f"--seeds {seeds}, --workers {workers}: must be positive")
     from recombine.config import override
     from recombine.studies import TOUR, find
 
@@ -80,6 +82,11 @@ def run(
     machine = Machine.find(device, tensorboard=str(out / "tensorboard"))
     lab = Lab(machine, out, scale, seeds or SEEDS[scale], fresh)
     _writable(out)
+    if workers > 1:
+        from recombine.studies.workers import Plan, spread
+
+        taken = tuple(s.name for s in studies)
+        spread(Plan(taken, tuple(set_), lab.scale, lab.seeds, device, out, fresh, lab.began, workers), lab.note)
     for study, chosen in zip(studies, settings, strict=True):
         lab.note(f"== {study.name}: {study.question}")
         run_study(study, chosen, lab)

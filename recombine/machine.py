@@ -17,7 +17,8 @@ from recombine.config import UsageError
 
 @dataclass(frozen=True)
 class Machine:
-    """`compile` is a torch.compile mode ("" = off); `graphs` replays whole updates as CUDA graphs."""
+    """`compile` is a torch.compile mode ("" = off); `graphs` replays whole updates as CUDA graphs. `label`: what its
+    lines begin with, where several processes write."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     compile: str = ""
@@ -27,6 +28,7 @@ class Machine:
     save_seconds: float = 60.0
     keep_state: bool = True
     quiet: bool = False
+    label: str = ""
     tensorboard: str = ""
 
     @staticmethod
@@ -58,18 +60,18 @@ class Machine:
     def note(self, text: str) -> None:
         """One line for whoever watches."""
         if not self.quiet and self.rank == 0:
-            print(text, file=sys.stderr, flush=True)
+            print(self.label + text, file=sys.stderr, flush=True)
 
     @contextmanager
     def progress(self, label: str, total: int, done: int = 0) -> Iterator[Callable[[int, str], None]]:
         """A bar on a terminal, a plain line now and then otherwise: `with machine.progress(...) as bar: bar(step, text)`."""
         if self.quiet or self.rank > 0:
             yield lambda step, text: None
-        elif sys.stderr.isatty():
+        elif sys.stderr.isatty() and not self.label:
             with _bar(label, total, done) as bar:
                 yield bar
         else:
-            yield _lines(label, total)
+            yield _lines(self.label + label, total)
 
     def board(self, run: str, row: dict[str, Any]) -> None:
         """The row to TensorBoard, where that is installed and a folder was named."""

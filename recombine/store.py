@@ -6,8 +6,8 @@
 import json
 import os
 import struct
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,14 @@ from torch import Tensor
 
 from recombine.config import UsageError, digest, from_json, to_json
 
+try:
+    import fcntl
+except ImportError:  # no such locks on Windows: there, one process at a time
+    fcntl = None
+
 Row = dict[str, Any]
+_HELD: set[Path] = set()
+"""Folders that this process works in."""
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
@@ -83,6 +90,37 @@ class RunFolder:
     @property
     def done(self) -> bool:
         return (self.path / "done.json").exists()
+
+    @property
+    def made(self) -> float:
+        """When this folder was begun, in seconds since 1970; 0 where there is none."""
+        path = self.path / "config.json"
+        return path.stat().st_mtime if path.exists() else 0.0
+
+    @property
+    def hollow(self) -> bool:
+        """Whether it is done, but its weights are gone; its rows are there."""
+        return self.done and not (self.path / "model.safetensors").exists()
+
+    @contextmanager
+    def held(self, wait: bool = True) -> Iterator[bool]:
+        """True: no other process works in this folder while the block runs. False, at once and only if `wait` is not wished:
+        another one does. A lock goes with its process, also with one that is killed."""
+        if self.path in _HELD or fcntl is None:
+            yield True
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        with open(self.path / ".lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            _HELD.add(self.path)
+            try:
+                yield True
+            finally:
+                _HELD.discard(self.path)
 
     def open(self) -> None:
         """Make the folder and write its config; a folder that is there must hold this very config."""

@@ -1,6 +1,7 @@
 """The lab: a study in, the contract's files out; claims on disk read back into a table."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from recombine.figures import Figure, canvas
 from recombine.store import read_json, read_rows, write_json
 from recombine.studies.base import Claim, Judgement, Rows, Study
 from recombine.studies.claims import measured, read_all, table
-from recombine.studies.lab import Lab, commit, run_study
+from recombine.studies.lab import Lab, commit, judge_again, run_study
 from recombine.train.fit import TrainConfig
 
 
@@ -99,3 +100,16 @@ def test_a_claims_file_that_is_none_is_refused(tmp_path, content):
         read_all([tmp_path / "claims.json"])
     write_json(tmp_path / "claims.json", [])
     assert read_all([tmp_path / "claims.json"]) == json.loads("[]")
+
+
+def test_rows_are_judged_and_drawn_again_by_todays_rules_and_keep_their_provenance(tmp_path, monkeypatch):
+    folder = ran(tmp_path)
+    facts, claims = read_json(folder / "study.json"), read_json(folder / "claims.json")
+    stricter = replace(STUDY, claims=(replace(STUDY.claims[0], judge=lambda rows: Judgement(False, {})),), question="?")
+    monkeypatch.setattr("recombine.studies.find", lambda name: {"dots": stricter}[name])
+    (folder / "figures" / "dots.svg").unlink()
+    judge_again(folder)
+    assert [c["verdict"] for c in read_json(folder / "claims.json")] == ["not reproduced"]
+    assert read_json(folder / "claims.json")[0]["provenance"] == claims[0]["provenance"]
+    assert (folder / "figures" / "dots.svg").exists()
+    assert read_json(folder / "study.json") == facts | {"question": "?"}

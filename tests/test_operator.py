@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from time import time
 
 import pytest
 import torch
@@ -78,7 +79,7 @@ def test_fresh_measures_again_what_was_measured(done, lab):
     judge = Judge(made["empty"], lab)
     right = Addition(Adding(made["empty"], made["empty"]), lab, judge).rows()
     for fresh, rows in ((False, [{"kind": "added", "step": 4}, *right]), (True, right)):
-        sum_of = Addition(Adding(made["empty"], made["empty"]), replace(lab, fresh=fresh), judge)
+        sum_of = Addition(Adding(made["empty"], made["empty"]), replace(lab, fresh=fresh, began=time() + 1), judge)
         if not fresh:
             sum_of.folder.path.joinpath("metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
         assert sum_of.rows() == rows

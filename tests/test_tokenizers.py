@@ -1,6 +1,8 @@
 """Tokenizers: bottlenecks against closed forms, codecs that give codes and nothing else, runs of their own, ceilings."""
 
 from dataclasses import fields, replace
+from pathlib import Path
+from time import time
 
 import pytest
 import torch
@@ -128,13 +130,18 @@ def test_a_little_training_makes_reconstructions_better(bottleneck, tmp_path):
     assert error(50) < 0.6 * error(1)
 
 
+def trained_at(root: Path) -> int:
+    return max(p.stat().st_mtime_ns for p in root.glob("runs/*/model.safetensors"))
+
+
 def test_a_tokenizer_is_found_again_and_trained_anew_when_asked(tmp_path):
     lab, config = Lab(QUIET, tmp_path, "smoke", 1), small(BOTTLENECKS["vq"])
     first, again = (open_codec(config, WORLD, SPLIT, lab).encode(pictures()) for _ in range(2))
     assert torch.equal(first, again)
     assert len(list((tmp_path / "runs").iterdir())) == 1
-    lab.fresh = True
+    made, lab = trained_at(tmp_path), replace(lab, fresh=True, began=time() + 1)
     assert torch.equal(open_codec(config, WORLD, SPLIT, lab).encode(pictures()), first)
+    assert trained_at(tmp_path) > made
     assert not torch.equal(open_codec(replace(config, seed=1), WORLD, SPLIT, lab).encode(pictures()), first)
 
 

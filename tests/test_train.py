@@ -185,6 +185,13 @@ def test_a_run_that_is_done_is_not_trained_again(tmp_path, whole):
     assert all(torch.equal(p, whole.load_model()[name]) for name, p in model.named_parameters())
 
 
+def test_a_run_that_is_done_but_has_lost_its_weights_is_trained_again(tmp_path, whole):
+    fit(tmp_path)
+    (RunFolder(tmp_path, CONFIG).path / "model.safetensors").unlink()
+    assert RunFolder(tmp_path, CONFIG).hollow
+    assert outcome(fit(tmp_path)) == outcome(whole)
+
+
 @pytest.mark.parametrize(("value", "step"), [(float("nan"), 0), (float("nan"), 7), (float("inf"), 3)])
 def test_a_number_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, value, step):
     def poisoned(at: int):

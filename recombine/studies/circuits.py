@@ -75,12 +75,14 @@ def run(settings: Circuits, lab: Lab) -> list[Row]:
     if sum(n > 1 for n in sizes) < 2:
         raise UsageError(f"circuits compares factors: at least two must vary; this world's have {list(sizes)} values")
     variants = settings.variants()
-    rows, again = compute(variants, lab), replace(lab, fresh=False)
-    probes = make_probes(next(iter(variants.values())), again)
+    rows = compute(variants, lab)
+    if lab.ahead:
+        return rows
+    probes = make_probes(next(iter(variants.values())), lab)
     for variant, recipe in variants.items():
-        codec = open_codec(recipe.tokenizer, recipe.world, recipe.split, again)
+        codec = open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
         for seed in range(lab.seeds):
-            one = Run(replace(recipe, seed=recipe.seed + seed), again, probes, codec)
+            one = Run(replace(recipe, seed=recipe.seed + seed), lab, probes, codec)
             one.train()
             about = {"variant": variant, "seed": seed, "run": one.folder.digest, "step": recipe.train.steps}
             rows += [r | about for r in opened(one, settings.opening)]

@@ -3,7 +3,8 @@
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,16 +16,22 @@ from recombine.machine import Machine
 from recombine.store import RunFolder, read_json, read_rows, write_json, write_rows
 from recombine.studies.base import Row, Rows, Scale, Study, judge
 
+TICK = 0.05
+"""Seconds by which the clock of a file may be behind."""
+
 
 @dataclass
 class Lab:
-    """Where, how large, over how many seeds; `runs` collects what was trained."""
+    """Where, how large, over how many seeds; `runs` collects what was trained. `fresh`: what was on disk when it `began` is
+    made anew. `ahead`: it is one of several processes that only train, each what no other has taken; rows are no matter."""
 
     machine: Machine
     out: Path
     scale: Scale
     seeds: int
     fresh: bool = False
+    ahead: bool = False
+    began: float = field(default_factory=time.time)
     runs: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -38,16 +45,32 @@ class Lab:
         label = f"{variant}, seed {seed}"
         self.runs.append({"digest": folder.digest, "label": label, "variant": variant, "seed": seed})
 
+    def renew(self, folder: RunFolder) -> None:
+        """If all is to be made anew, erase what was there before."""
+        if self.fresh and 0 < folder.made < self.began - TICK:
+            with folder.held():
+                folder.erase()
+
+    @contextmanager
+    def turn(self, folder: RunFolder) -> Iterator[bool]:
+        """Whether the work in a folder is to be done or looked at here; others keep out of it while the block runs. A process
+        that works ahead leaves alone what is done or in other hands."""
+        with folder.held(wait=not self.ahead) as mine:
+            if mine:
+                self.renew(folder)
+            yield mine and not (self.ahead and folder.done)
+
     def rows_of(self, folder: RunFolder, train: Callable[[], Any], variant: str, seed: int, kind: str) -> list[Row]:
         """The rows of one run, trained now or found on disk; rows are enough, a finished run's weights may be gone. UsageError
         where none of the kind that its study measures is among them."""
-        if self.fresh:
-            folder.erase()
-        self.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
-        if folder.done:
-            folder.open()  # refuses a folder that holds another config
-        else:
-            train()
+        with self.turn(folder) as mine:
+            if not mine:
+                return []
+            self.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
+            if folder.done:
+                folder.open()  # refuses a folder that holds another config
+            else:
+                train()
         self.record(folder, variant, seed)
         rows = folder.rows()
         if not any(r["kind"] == kind for r in rows):

@@ -18,7 +18,7 @@ from recombine.studies.lab import Lab
 from recombine.studies.levels import judged, level_mean
 from recombine.studies.recipe import Recipe
 from recombine.studies.runs import compute, make_probes, many
-from recombine.studies.tokens import ceiling, open_codec
+from recombine.studies.tokens import ceiling, folder_of, open_codec
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import FSQ, KL, Bottleneck
 
@@ -60,16 +60,16 @@ def run(settings: Tokenizers, lab: Lab) -> list[Row]:
 def ceilings(settings: Tokenizers, lab: Lab) -> list[Row]:
     """What each tokenizer makes of real pictures: kinds x what it was trained on x seeds."""
     recipe = settings.recipe
-    trained = {v.tokenizer for v in settings.variants().values()}
-    again = replace(lab, fresh=False)  # for what a fresh run has trained anew a moment ago
-    probes, rows = make_probes(recipe, again), []
+    probes, rows = make_probes(recipe, lab), []
     for name, tokenizer in settings.tokenizers().items():
         for data in ("all", "seen"):
             for seed in range(lab.seeds):
                 mine = replace(tokenizer, data=data, seed=tokenizer.seed + seed)
-                codec = open_codec(mine, recipe.world, recipe.split, again if mine in trained else lab)
-                found = ceiling(codec, probes, recipe.world, recipe.split, many(lab), lab.machine.device)
-                rows += [r | {"variant": f"{name}, {data}", "seed": seed} for r in found]
+                with lab.turn(folder_of(mine, recipe.world, recipe.split, lab)) as ours:
+                    if ours:
+                        codec = open_codec(mine, recipe.world, recipe.split, lab)
+                        found = ceiling(codec, probes, recipe.world, recipe.split, many(lab), lab.machine.device)
+                        rows += [r | {"variant": f"{name}, {data}", "seed": seed} for r in found]
     return rows
 
 

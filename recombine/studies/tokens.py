@@ -33,6 +33,10 @@ class TokenizerRun:
     pictures: tuple[Composition, ...]
     """The compositions it is trained on."""
 
+    @staticmethod
+    def of(tokenizer: Autoencoder, world: World, split: Split) -> "TokenizerRun":
+        return TokenizerRun(world, tokenizer, world.present if tokenizer.data == "all" else split.seen)
+
     @property
     def train(self) -> TrainConfig:
         t = self.tokenizer
@@ -45,13 +49,16 @@ class TokenizerRun:
         return self.world.render(index, rng).images
 
 
+def folder_of(tokenizer: Autoencoder, world: World, split: Split, lab: Lab) -> RunFolder:
+    return RunFolder(lab.out, TokenizerRun.of(tokenizer, world, split))
+
+
 def open_codec(tokenizer: Tokenizer, world: World, split: Split, lab: Lab) -> Codec:
     """The tokenizer, ready for use: from its run folder if it is there, trained otherwise."""
     if not isinstance(tokenizer, Autoencoder):
         assert isinstance(tokenizer, Pixels)
         return tokenizer
-    pictures = world.present if tokenizer.data == "all" else split.seen
-    run = TokenizerRun(world, tokenizer, pictures)
+    run = TokenizerRun.of(tokenizer, world, split)
     net = trained(run, lab)
     return codec_of(net, run.draw(STATISTICS, seeded("statistics", device=lab.machine.device)))
 
@@ -72,8 +79,7 @@ def trained(run: TokenizerRun, lab: Lab) -> AutoencoderNet:
         answer, penalty = net(images, draw)
         return (answer.float() - images).square().mean((1, 2, 3)) + penalty
 
-    if lab.fresh:
-        folder.erase()
+    lab.renew(folder)
     lab.note(f"tokenizer {tokenizer.name}, {tokenizer.data}: run {folder.digest}{' (on disk)' if folder.done else ''}")
     return train(net, loss, batch, run.train, folder, lab.machine)
 

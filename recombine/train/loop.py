@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -38,13 +38,19 @@ def train(
     taught: bool = False,
 ) -> nn.Module:
     """Train `net` to the end of `config`, resuming where the folder left off; returns it with its averaged weights. A
-    `taught` loss is also handed the moving average of the network, as `teacher`.
+    `taught` loss is also handed the moving average of the network, as `teacher`. Where another process is training the same
+    run, this one waits for it; a finished run whose weights are gone is trained again.
     `observe(step)` is called with those weights in place at the steps in `observe_at`; its rows are kept in the folder."""
-    folder.open()
-    fit = Fit(net, loss, config, machine, taught)
-    if not folder.done:
-        _resume(fit, folder)
-        _loop(fit, batch, folder, observe, set(observe_at))
+    with folder.held() if machine.rank == 0 else nullcontext():
+        if folder.hollow and machine.rank == 0:
+            folder.erase()
+        if machine.processes > 1:
+            dist.barrier()
+        folder.open()
+        fit = Fit(net, loss, config, machine, taught)
+        if not folder.done:
+            _resume(fit, folder)
+            _loop(fit, batch, folder, observe, set(observe_at))
     with torch.no_grad():
         for name, tensor in folder.load_model().items():
             fit.params[name].copy_(tensor)

@@ -40,8 +40,9 @@ def compute(settings: ConceptSpace, lab: Lab) -> Iterator[Row]:
         world = course.world
         if world not in probes:
             probes[world] = classifier(course, lab)
-        yield from about(settings, course)
-        yield from (r | {"variant": course.name} for r in real(probes[world], course, lab))
+        if not lab.ahead:
+            yield from about(settings, course)
+            yield from (r | {"variant": course.name} for r in real(probes[world], course, lab))
         for seed in range(lab.seeds + more):
             yield from one(
                 replace(course, recipe=replace(course.recipe, seed=course.recipe.seed + seed)), seed, probes[world], lab
@@ -51,8 +52,7 @@ def compute(settings: ConceptSpace, lab: Lab) -> Iterator[Row]:
 def classifier(course: Course, lab: Lab) -> TrainedProbe:
     steps = course.recipe.evaluation.probe_steps
     config = ProbeConfig(course.world, "cnn", TrainConfig(steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
-    if lab.fresh:
-        RunFolder(lab.out, config).erase()
+    lab.renew(RunFolder(lab.out, config))
     return train_probe(config, lab.out, replace(lab.machine, graphs=False))
 
 

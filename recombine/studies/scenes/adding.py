@@ -53,8 +53,8 @@ class Addition:
         return self.trained(self.config.parts)
 
     def trained(self, recipe: SceneRecipe) -> SceneRun:
-        """From disk, where it is done; never anew because something else is to be."""
-        run = SceneRun(recipe, replace(self.lab, fresh=False), self.judge)
+        """From disk, where it is done."""
+        run = SceneRun(recipe, self.lab, self.judge)
         run.train()
         run.net.eval()
         return run
@@ -70,12 +70,13 @@ class Addition:
     def rows(self) -> list[Row]:
         """Counted now, or found on disk."""
         folder = self.folder
-        if self.lab.fresh:
-            folder.erase()
-        if not folder.done:
-            return self.measure()
-        folder.open()  # refuses a folder that holds another config
-        return folder.rows()
+        with self.lab.turn(folder) as mine:
+            if not mine:
+                return []
+            if not folder.done:
+                return self.measure()
+            folder.open()  # refuses a folder that holds another config
+            return folder.rows()
 
     def measure(self) -> list[Row]:
         """What is drawn for every number of marks, counted; a sheet of pictures on disk."""

@@ -70,8 +70,8 @@ class Judge:
     def detector(self) -> Detector:
         """Trained, or from disk. Where only its weights are gone it is trained and tested again."""
         folder = RunFolder(self.lab.out, self.config)
-        if self.lab.fresh or (folder.done and not (folder.path / "model.safetensors").exists()):
-            folder.erase()
+        self.lab.renew(folder)
+        if folder.hollow:
             self.folder.erase()
         self.lab.note(f"detector: run {folder.digest}{' (on disk)' if folder.done else ''}")
         return train_detector(self.config, self.lab.out, self.lab.machine)
@@ -79,10 +79,12 @@ class Judge:
     def rows(self) -> list[Row]:
         """How well the detector counts real pictures, and what it makes of the real pictures behind the marks: no model can
         be expected to do better."""
-        if self.lab.fresh or not self.folder.done:
-            return self.test()
-        self.folder.open()  # refuses a folder that holds another config
-        return self.folder.rows()
+        self.lab.renew(self.folder)
+        with self.folder.held():
+            if not self.folder.done:
+                return self.test()
+            self.folder.open()  # refuses a folder that holds another config
+            return self.folder.rows()
 
     def test(self) -> list[Row]:
         device, world, scenes = self.lab.machine.device, self.recipe.crowd, self.scenes

@@ -85,7 +85,7 @@ def run(settings: Operator, lab: Lab) -> Iterator[Row]:
     models = settings.models()
     yield from compute(models, lab)
     yield {"kind": "variant", "variant": SWAPPED, "trained": 1, "strict": 1}
-    judge = Judge(next(iter(models.values())), replace(lab, fresh=False))
+    judge = Judge(next(iter(models.values())), lab)
     for name, adding in settings.additions().items():
         for seed in range(lab.seeds):
             sum_of = Addition(adding.at(seed), lab, judge)

@@ -1,0 +1,88 @@
+"""The runs of some studies spread over processes, and over GPUs where there are several. Each process goes through the studies
+and trains what no other has taken; afterwards everything is on disk, and the command goes on as if it had always been there."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import NamedTuple
+
+from recombine.config import UsageError, override
+from recombine.studies import find
+from recombine.studies.base import Scale
+
+
+class Plan(NamedTuple):
+    """What every process is told: plain values, from which it makes its own settings."""
+
+    studies: tuple[str, ...]
+    changes: tuple[str, ...]
+    scale: Scale
+    seeds: int
+    device: str
+    out: Path
+    fresh: bool
+    began: float
+    workers: int
+
+
+def spread(plan: Plan, note: Callable[[str], None]) -> None:
+    """Train all runs that the studies need, `plan.workers` at a time. A process that fails leaves its runs to this one, which
+    then says why."""
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise UsageError("--workers gives each run to one process, torchrun gives one run to all; use either")
+    started = [get_context("spawn").Process(target=work, args=(plan, i)) for i in range(plan.workers)]
+    for process in started:
+        process.start()
+    try:
+        _join(started)
+    except KeyboardInterrupt:
+        for process in started:
+            if process.is_alive():
+                os.kill(process.pid, signal.SIGINT)  # it saves between two steps
+        _join(started)
+        raise
+    for i, process in enumerate(started):
+        if process.exitcode:
+            note(f"worker {i} stopped with status {process.exitcode}")
+
+
+def _join(started: list[BaseProcess]) -> None:
+    for process in started:
+        process.join()
+
+
+def work(plan: Plan, index: int) -> None:
+    """One of the processes. Ctrl-C reaches the one that started it, which passes it on; without that one it stops."""
+    os.setpgrp()
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
+    import torch
+
+    from recombine.machine import Machine
+    from recombine.studies.lab import Lab
+
+    torch.set_num_threads(max(1, torch.get_num_threads() // plan.workers))
+    machine = Machine.find(place(plan.device, index, torch.cuda.device_count()), label=f"[{index}] ")
+    lab = Lab(machine, plan.out, plan.scale, plan.seeds, plan.fresh, ahead=True, began=plan.began)
+    try:
+        for name in plan.studies:
+            study = find(name)
+            if any(c.trained for c in study.claims):
+                for _ in study.compute(override(study.settings(plan.scale), *plan.changes), lab):
+                    pass
+    except KeyboardInterrupt:
+        os._exit(130)
+
+
+def place(device: str, index: int, gpus: int) -> str:
+    """The device of a process: in turn, where there are several and none is named."""
+    return f"cuda:{index % gpus}" if device in ("auto", "cuda") and gpus > 1 else device
+
+
+def _stop_with_parent() -> None:
+    if parent := parent_process():
+        connection.wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,146 @@
+"""Several processes and one results folder: locks, turns, --workers, and rows that are the same as one process's."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tiny import QUIET
+
+from recombine.config import UsageError
+from recombine.store import RunFolder, read_json
+from recombine.studies.lab import Lab
+from recombine.studies.workers import Plan, place, spread
+from recombine.train.fit import TrainConfig
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from recombine.store import RunFolder
+from recombine.train.fit import TrainConfig
+with RunFolder(Path(sys.argv[1]), TrainConfig()).held():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+SMOKE = ("composition", "--scale", "smoke", "--seeds", "2", "--set", "recipe.train.steps=4")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path, TrainConfig())
+
+
+@pytest.fixture
+def other(folder):
+    """Another process that holds the folder."""
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder.root)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_folder_is_held_by_one_process_and_again_by_the_same(folder):
+    with folder.held() as first, folder.held(wait=False) as again:
+        assert first
+        assert again
+
+
+def test_who_does_not_wait_is_told_that_another_holds_it_and_a_kill_frees_it(folder, other):
+    with folder.held(wait=False) as mine:
+        assert not mine
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    with folder.held(wait=False) as mine:
+        assert mine
+
+
+def test_who_works_ahead_leaves_alone_what_is_done_or_in_other_hands(folder, other):
+    ahead, trained = Lab(QUIET, folder.root, "smoke", 1, ahead=True), []
+    rows = lambda lab: lab.rows_of(folder, lambda: trained.append(1), "a", 0, "accuracy")  # noqa: E731
+    assert rows(ahead) == []
+    assert not trained
+    other.kill()
+    other.wait()
+    folder.open()
+    folder.append([{"kind": "accuracy", "step": 0}])
+    folder.finish({})
+    assert rows(ahead) == []
+    assert not trained
+    assert [r["step"] for r in rows(Lab(QUIET, folder.root, "smoke", 1))] == [0]
+
+
+def test_fresh_erases_what_was_there_before_and_nothing_since(folder):
+    folder.open()
+    folder.finish({})
+    Lab(QUIET, folder.root, "smoke", 1, fresh=True, began=folder.made - 1).renew(folder)
+    assert folder.done
+    Lab(QUIET, folder.root, "smoke", 1, fresh=True, began=folder.made + 1).renew(folder)
+    assert not folder.done
+
+
+def test_processes_take_the_gpus_in_turn_unless_one_is_named():
+    assert [place("auto", i, 2) for i in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    assert {place("auto", 1, 1), place("auto", 1, 0)} == {"auto"}
+    assert place("cuda:1", 0, 2) == "cuda:1"
+    assert place("cpu", 1, 2) == "cpu"
+
+
+def recombine(*args: object, **options) -> subprocess.Popen:
+    command = [sys.executable, "-m", "recombine", "run", *map(str, args)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, **pipes, **options)
+
+
+def test_two_workers_give_the_rows_of_one_process(tmp_path):
+    one, two = (recombine(*SMOKE, "--out", tmp_path / n, "--workers", n) for n in ("1", "2"))
+    assert one.wait() == 0
+    assert two.wait() == 0
+    rows = [(tmp_path / n / "composition" / "rows.jsonl").read_bytes() for n in ("1", "2")]
+    assert rows[0] == rows[1]
+    said = two.stderr.read()
+    assert "[0] " in said
+    assert "[1] " in said
+    runs = [r["digest"] for r in read_json(tmp_path / "2" / "composition" / "study.json")["runs"]]
+    for digest in runs:
+        assert said.count(f"run {digest}\n") == 1, "each run is trained once, by one of them"
+
+
+def alive(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_ctrl_c_stops_all_and_what_was_done_is_saved(tmp_path):
+    long = ("--set", "recipe.train.steps=100000")
+    process = recombine(*SMOKE, *long, "--out", tmp_path, "--workers", 2, start_new_session=True)
+    until = time.monotonic() + 60
+    while len(list(tmp_path.glob("runs/*/samples/*.png"))) < 2:  # both have begun their first run
+        assert time.monotonic() < until
+        assert process.poll() is None
+        time.sleep(0.2)
+    workers = alive(process.pid)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert "the same command goes on from here" in process.stderr.read()
+    assert not [w for w in workers if Path(f"/proc/{w}").exists() and w in alive(1)]
+    unfinished = [p for p in tmp_path.glob("runs/*/config.json") if not (p.parent / "done.json").exists()]
+    assert len(unfinished) == 2
+    assert all((p.parent / "state.safetensors").exists() for p in unfinished)
+
+
+def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    plan = Plan(("composition",), (), "smoke", 1, "cpu", tmp_path, False, 0.0, 2)
+    with pytest.raises(UsageError, match="use either"):
+        spread(plan, print)
