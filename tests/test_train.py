@@ -237,3 +237,23 @@ def test_what_a_kill_in_mid_save_left_behind_is_swept_away(tmp_path):
     fit(tmp_path)
     assert folder.done
     assert not stale.exists()
+
+
+def test_networks_of_one_kind_share_their_compiled_code_and_there_may_be_many_kinds(monkeypatch):
+    """Traced, not compiled to machine code: that is enough to count."""
+    plain = torch.nn.Module.compile
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self, mode, **how: plain(self, backend="eager", **how))
+    torch._dynamo.reset()
+    graphs = torch._dynamo.utils.counters["stats"]
+
+    def traced(width: int) -> int:
+        before, model = graphs["unique_graphs"], torch.nn.Linear(width, 1)
+        fit = Fit(model, lambda net, x: net(x).square().mean(1), CONFIG, replace(QUIET, compile="default"))
+        start = model.weight.detach().clone()
+        fit.advance((torch.ones(4, width),))
+        assert not torch.equal(model.weight, start), "it is this network that learns"
+        return graphs["unique_graphs"] - before
+
+    assert [traced(3), traced(3)] == [1, 0]
+    assert [traced(width) for width in range(4, 20)] == [1] * 16
+    torch._dynamo.reset()

@@ -75,7 +75,8 @@ class ProbeNet(nn.Module):
             self.body = nn.Sequential(*layers, MeanAndMax(), nn.Linear(2 * 64, sum(self.sizes)))
 
     def forward(self, images: Float[Tensor, "b c h w"]) -> list[Float[Tensor, "b _"]]:
-        return list(self.body(2 * images - 1).split(self.sizes, dim=-1))
+        images = (2 * images - 1).contiguous(memory_format=torch.channels_last)  # twice as fast on a CPU
+        return list(self.body(images).split(self.sizes, dim=-1))
 
 
 class MeanAndMax(nn.Module):

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from recombine.config import UsageError
 from recombine.machine import Machine
+from recombine.measure.composing import judges, probe_configs
 from recombine.measure.dependence import dependence
-from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, refused, score, train_probe
+from recombine.measure.probes import Probe, real_accuracy, refused, score
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Guided
 from recombine.rng import seeded
@@ -23,7 +24,6 @@ from recombine.studies.sheets import write_sheet
 from recombine.studies.tokens import ceiling, open_codec
 from recombine.tokenizers.base import Codec, Tokenizer
 from recombine.tokenizers.pixels import Pixels
-from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Condition, Split, code
@@ -145,18 +145,10 @@ class Run:
 
 
 def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
-    """A small CNN that may refuse, the same made to choose, the world's own reader where there is one, and the paper's linear
-    probe on pixels. The first judges."""
-    machine = replace(lab.machine, compile="", graphs=False)  # too small for compilation to pay
-    world, steps = recipe.world, recipe.evaluation.probe_steps
-    trained = []
-    for kind, lr in (("wary", 4e-3), ("linear", 2e-3)):
-        config = ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=lr, warmup=20, ema=0.98))
+    """As they judge anybody's model (measure/composing.py). The first one counts."""
+    for config in probe_configs(recipe.world, recipe.evaluation.probe_steps):
         lab.renew(RunFolder(lab.out, config))
-        trained.append(train_probe(config, lab.out, machine))
-    wary, linear = trained
-    readers = [Reader(world)] if world.readable else []
-    return [wary, wary.forced(), *readers, linear]
+    return judges(recipe.world, recipe.evaluation.probe_steps, lab.out, lab.machine)
 
 
 def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:

@@ -21,6 +21,11 @@ Loss = Callable[..., Tensor]
 """(net, *batch) -> one number per sample; with a teacher also teacher=net's moving average."""
 
 
+KINDS = 10_000
+"""Kinds of networks that one process may compile; runs of the same kind, as the seeds of a variant, share the code. Past its
+own limit of 8, torch stops compiling, and all is slow."""
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     steps: int = 20_000
@@ -99,7 +104,7 @@ class Fit:
 
     def _wrap(self, step: Step) -> nn.Module:
         if self.machine.compile:
-            torch._dynamo.reset()  # its limit of compilations is for all runs of a process together; past it, all is slow
+            torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = KINDS
             step.compile(dynamic=False, mode=self.machine.compile)
         return DistributedDataParallel(step) if self.machine.processes > 1 else step
 

@@ -1,0 +1,127 @@
+"""Does a model compose? For anybody's model: whatever draws pictures on request is asked for every composition of a world, and
+probes that were trained on the world's real pictures say what it drew.
+
+    found = composing(draw, Shapes2D())     # draw(composition, count) -> pictures in [0, 1]
+    print(found)                            # a table: level, composition, share, and what the judge itself is worth
+    found.level(2)                          # the mean share over the compositions two factors away from all seen ones
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from recombine.config import UsageError
+from recombine.machine import Machine
+from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, refused, score, train_probe
+from recombine.train.fit import TrainConfig
+from recombine.worlds.base import World
+from recombine.worlds.factors import Composition, Split, at_most_one_new, code
+
+Draw = Callable[[Composition, int], Float[Tensor, "n c h w"]]
+"""A composition and how many -> pictures in [0, 1] that should show it."""
+TRUST = 0.95
+"""The share of real pictures that a judge must read, whatever they show, to be believed."""
+
+
+def probe_configs(world: World, steps: int) -> tuple[ProbeConfig, ProbeConfig]:
+    """The two that are trained: one that may refuse, and the paper's on pixels."""
+    how = lambda lr: TrainConfig(steps=steps, batch=128, lr=lr, warmup=20, ema=0.98)  # noqa: E731
+    return ProbeConfig(world, "wary", how(4e-3)), ProbeConfig(world, "linear", how(2e-3))
+
+
+def judges(world: World, steps: int, root: Path, machine: Machine) -> list[Probe]:
+    """A small CNN that may refuse, the same made to choose, the world's own reader where there is one, and the paper's linear
+    probe on pixels. The first judges. Trained, or from their run folders."""
+    small = replace(machine, compile="", graphs=False)  # too small for compilation to pay
+    wary, linear = (train_probe(config, root, small) for config in probe_configs(world, steps))
+    return [wary, wary.forced(), *([Reader(world)] if world.readable else []), linear]
+
+
+@dataclass(frozen=True)
+class Composing:
+    """Rows of every probe and composition, on the model's pictures (`accuracy`), on real ones (`probe`) and on spoiled ones
+    (`refused`). `judge` is the probe that counts."""
+
+    world: World
+    rows: list[dict[str, Any]]
+    judge: str = "wary"
+
+    def share(self, composition: Composition, kind: str = "accuracy", probe: str = "") -> float | None:
+        """Of the pictures that should show a composition, those that do; None where there are none."""
+        wanted = (kind, code(composition), probe or self.judge)
+        found = [r["joint"] for r in self.rows if (r["kind"], r.get("composition"), r["probe"]) == wanted]
+        return found[0] if found else None
+
+    def level(self, number: int, probe: str = "") -> float:
+        """The mean over the compositions of a level: 0 = seen, otherwise how many factors away from any seen one."""
+        mine = [r for r in self.rows if r["kind"] == "accuracy" and r["probe"] == (probe or self.judge)]
+        if not (found := [r["joint"] for r in mine if r["level"] == number]):
+            raise UsageError(f"no composition is of level {number}; there are {sorted({r['level'] for r in mine})}")
+        return fmean(found)
+
+    @property
+    def doubt(self) -> str:
+        """Why the judge is not to be believed, in one line; empty if it is."""
+        real = {c: self.share(c, "probe") for c in self.world.present}
+        worst = min(real, key=real.get)
+        if real[worst] >= TRUST:
+            return ""
+        return f"the judge reads {real[worst]:.0%} of real {self.world.space.describe(worst)} pictures: train it longer"
+
+    def __str__(self) -> str:
+        mine = [r for r in self.rows if r["kind"] == "accuracy" and r["probe"] == self.judge]
+        names = {code(c): self.world.space.describe(c) for c in self.world.space.compositions}
+        width, lines = max(map(len, names.values())), []
+        for number in sorted({r["level"] for r in mine}):
+            lines.append(f"{'seen' if number == 0 else f'level {number}':<{width + 2}}{self.level(number):7.1%}")
+            for r in (r for r in mine if r["level"] == number):
+                real = next((x["joint"] for x in self._real() if x["composition"] == r["composition"]), None)
+                known = "no real pictures" if real is None else f"real pictures {real:.1%}"
+                interval = f"{r['low']:.1%} to {r['high']:.1%}"
+                lines.append(f"  {names[r['composition']]:<{width}}{r['joint']:7.1%}   {interval:<17} {known}")
+        return "\n".join(lines + ([f"doubtful: {self.doubt}"] if self.doubt else []))
+
+    def _real(self) -> list[dict[str, Any]]:
+        return [r for r in self.rows if r["kind"] == "probe" and r["probe"] == self.judge]
+
+
+def composing(
+    draw: Draw,
+    world: World,
+    split: Split | None = None,
+    count: int = 256,
+    out: Path | str = "out",
+    steps: int = 800,
+    machine: Machine | None = None,
+) -> Composing:
+    """Ask `draw` for `count` pictures of every composition and have them judged. `split` says what the model was trained on;
+    by default all that is at most one factor away from the first composition. The probes train for `steps` on the world's
+    pictures, and are kept under `out`."""
+    machine, split = machine or Machine.find(), split or at_most_one_new(world.space)
+    probes, rows = judges(world, steps, Path(out), machine), []
+    for c in world.space.compositions:
+        images = _pictures(draw(c, count), world, count).to(machine.device)
+        about = {"kind": "accuracy", "composition": code(c), "level": split.level(c)}
+        rows += [about | score(probe, images, c, world.space) for probe in probes]
+    for probe in probes:
+        rows += real_accuracy(probe, world, split, count, machine.device)
+        rows.append(refused(probe, world, count, machine.device))
+    return Composing(world, rows)
+
+
+def _pictures(images: Any, world: World, count: int) -> Tensor:
+    """What a stranger's model drew, as it must be; UsageError says what is not."""
+    wanted = (count, *world.image_shape)
+    if not isinstance(images, Tensor) or tuple(images.shape) != wanted:
+        got = f"shape {tuple(images.shape)}" if isinstance(images, Tensor) else type(images).__name__
+        raise UsageError(f"draw must give a tensor of shape {wanted}, not {got}")
+    images = images.detach().float()
+    low, high = float(images.min()), float(images.max())
+    if not -0.25 <= low <= high <= 1.25:  # a little outside is rounding; NaN compares with nothing
+        raise UsageError(f"draw must give pictures in [0, 1]; these go from {low:.3g} to {high:.3g}")
+    return images.clamp(0, 1)

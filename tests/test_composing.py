@@ -1,0 +1,100 @@
+"""Anybody's model, judged: an honest one passes, one that repeats what it has seen does not, and bad pictures are refused."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tiny import QUIET
+
+from recombine.config import UsageError
+from recombine.measure.composing import Composing, composing, judges
+from recombine.measure.probes import Reader
+from recombine.rng import seeded
+from recombine.worlds.factors import Split
+from recombine.worlds.shapes2d import Shapes2D
+
+DOCS = Path(__file__).parents[1] / "docs" / "own-model.md"
+WORLD = Shapes2D(size=20, wander=0.3)
+
+
+def painter(blind: bool = False):
+    """Draws what it is asked for; a blind one never blue triangles."""
+
+    def draw(composition, count):
+        shape, color, size = composition
+        shown = (shape, 0 if blind and shape == 1 else color, size)
+        return WORLD.render(torch.tensor([shown] * count), seeded("painter", *composition)).images
+
+    return draw
+
+
+@pytest.fixture(autouse=True)
+def exact(monkeypatch) -> None:
+    """In place of trained judges, which other tests are about."""
+    probes = [Reader(WORLD, "wary"), Reader(WORLD)]
+    monkeypatch.setattr("recombine.measure.composing.judges", lambda *how: probes)
+
+
+def judged(draw, **how) -> Composing:
+    return composing(draw, WORLD, count=48, machine=QUIET, **how)
+
+
+def test_who_draws_what_is_asked_composes_and_who_repeats_what_it_knows_does_not():
+    honest, blind = judged(painter()), judged(painter(blind=True))
+    assert min(honest.level(k) for k in (0, 1, 2)) > 0.9
+    assert blind.level(0) > 0.9
+    assert blind.share((1, 1, 0)) == 0
+    assert blind.level(2) == blind.level(2, "read") == 0
+
+
+def test_the_split_says_what_was_seen():
+    all_seen = Split(WORLD.space.compositions)
+    found = judged(painter(blind=True), split=all_seen)
+    assert found.level(0) == pytest.approx(0.75, abs=0.05)
+    with pytest.raises(UsageError, match=r"no composition is of level 2; there are \[0\]"):
+        found.level(2)
+
+
+def test_the_table_names_every_composition_and_doubts_a_bad_judge():
+    found = judged(painter())
+    text = str(found)
+    assert all(WORLD.space.describe(c) in text for c in WORLD.space.compositions)
+    bad = [r | ({"joint": 0.6} if r["kind"] == "probe" and r["composition"] == "011" else {}) for r in found.rows]
+    assert "60% of real circle blue small" in replace(found, rows=bad).doubt
+    assert "doubtful" in str(replace(found, rows=bad))
+
+
+@pytest.mark.parametrize(
+    ("images", "why"),
+    [
+        (torch.rand(48, 3, 20, 21), r"shape \(48, 3, 20, 20\), not shape"),
+        (torch.rand(7, 3, 20, 20), "not shape"),
+        ([1, 2], "not list"),
+        (2 * torch.rand(48, 3, 20, 20) - 1, r"in \[0, 1\]; these go from -"),
+        (255 * torch.rand(48, 3, 20, 20), r"in \[0, 1\]"),
+        (torch.full((48, 3, 20, 20), torch.nan), r"in \[0, 1\]"),
+    ],
+)
+def test_bad_pictures_are_refused_in_one_line(images, why):
+    with pytest.raises(UsageError, match=why):
+        judged(lambda composition, count: images)
+
+
+def test_the_documented_example_runs(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL):
+        exec(block, names)
+    assert names["found"].level(2) == 0
+    assert (WORLD.read(names["pictures"]) == torch.tensor([1, 1, 1])).all()
+    assert "additive" in capsys.readouterr().out
+
+
+def test_the_judges_are_one_that_may_refuse_itself_made_to_choose_the_reader_and_a_linear_one(tmp_path):
+    trained = judges(WORLD, 3, tmp_path, QUIET)
+    assert [p.name for p in trained] == ["wary", "cnn", "read", "linear"]
+    again = judges(WORLD, 3, tmp_path, QUIET)
+    pictures = painter()((1, 1, 0), 8)
+    assert all(torch.equal(a(pictures), b(pictures)) for a, b in zip(trained, again, strict=True)), "found on disk"
