@@ -169,7 +169,8 @@ def main() -> None:
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        _stop("stopped; the same command goes on from here", 130)
+        without = " without --fresh" if "--fresh" in sys.argv else ""
+        _stop(f"stopped; the same command{without} goes on from here", 130)
     except OSError as error:
         _stop(str(error), 2)
     except Exception as error:

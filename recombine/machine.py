@@ -57,6 +57,11 @@ class Machine:
             "processes": self.processes,
         }
 
+    def meet(self) -> None:
+        """Wait until all processes that share a run are here."""
+        if self.processes > 1:
+            dist.barrier()
+
     def note(self, text: str) -> None:
         """One line for whoever watches."""
         if not self.quiet and self.rank == 0:

@@ -7,7 +7,7 @@ import json
 import os
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,23 +104,17 @@ class RunFolder:
 
     @contextmanager
     def held(self, wait: bool = True) -> Iterator[bool]:
-        """True: no other process works in this folder while the block runs. False, at once and only if `wait` is not wished:
-        another one does. A lock goes with its process, also with one that is killed."""
-        if self.path in _HELD or fcntl is None:
+        """True: no other command works in this folder while the block runs. False, at once and only if `wait` is not wished:
+        another one does. A lock goes with its process, also with one that is killed. Of the processes that torchrun starts the
+        first one locks for all."""
+        if self.path in _HELD or int(os.environ.get("RANK", 0)) > 0:
             yield True
             return
-        self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.path / ".lock", "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                yield False
-                return
-            _HELD.add(self.path)
-            try:
-                yield True
-            finally:
-                _HELD.discard(self.path)
+        with ExitStack() as stack:
+            if mine := _lock(self.path / ".lock", wait, stack):
+                _HELD.add(self.path)
+                stack.callback(_HELD.discard, self.path)
+            yield mine
 
     def open(self) -> None:
         """Make the folder and write its config; a folder that is there must hold this very config."""
@@ -178,6 +172,21 @@ class RunFolder:
 
     def finish(self, facts: Row) -> None:
         write_json(self.path / "done.json", facts)
+
+
+def _lock(path: Path, wait: bool, stack: ExitStack) -> bool:
+    """Lock a file until the stack unwinds; False where another process has. Where files cannot be locked or written, nobody can
+    be kept out: True."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = stack.enter_context(open(path, "w"))  # noqa: SIM115
+        if fcntl:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def load_tensors(path: Path, digest: str) -> tuple[dict[str, Tensor], int]:

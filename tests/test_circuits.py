@@ -425,3 +425,6 @@ def test_the_study_opens_every_model_that_it_trains(tmp_path):
     assert judge_circuits(rows).holds in (True, False, "partly")
     with pytest.raises(UsageError, match="at least two must vary"):
         run(replace(small, recipe=Recipe(Shapes2D(shapes=("circle",), colors=("red",)))), lab)
+    for weights in tmp_path.glob("runs/*/model.safetensors"):
+        weights.unlink()
+    assert Rows(run(small, lab)) == rows, "weights that are gone are made anew"

@@ -49,12 +49,22 @@ def test_who_draws_what_is_asked_composes_and_who_repeats_what_it_knows_does_not
     assert blind.level(2) == blind.level(2, "read") == 0
 
 
+def test_a_wrong_split_or_probe_is_named_before_anything_is_trained(monkeypatch):
+    monkeypatch.setattr("recombine.measure.composing.judges", lambda *how: pytest.fail("trained"))
+    with pytest.raises(UsageError, match=r"split: \[0, 5\] is no composition"):
+        judged(painter(), split=Split(((0, 5),)))
+    with pytest.raises(UsageError, match="shape"):
+        judged(lambda composition, count: torch.rand(1))
+
+
 def test_the_split_says_what_was_seen():
     all_seen = Split(WORLD.space.compositions)
     found = judged(painter(blind=True), split=all_seen)
     assert found.level(0) == pytest.approx(0.75, abs=0.05)
     with pytest.raises(UsageError, match=r"no composition is of level 2; there are \[0\]"):
         found.level(2)
+    with pytest.raises(UsageError, match="no probe eye; there are wary, read"):
+        found.level(0, "eye")
 
 
 def test_the_table_names_every_composition_and_doubts_a_bad_judge():

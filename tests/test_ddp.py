@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import socket
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ import torch.distributed as dist
 from tiny import CONFIG, fit
 
 from recombine.machine import Machine
-from recombine.store import read_json
+from recombine.store import RunFolder, read_json
+from recombine.studies.lab import Lab
 
 
 def free_port() -> int:
@@ -21,12 +24,20 @@ def free_port() -> int:
 
 
 def work(rank: int, port: int, root: Path) -> None:
-    """What torchrun starts: the environment says who we are, `Machine.find` joins the others."""
+    """What torchrun starts: the environment says who we are, `Machine.find` joins the others. A run is trained as a study does
+    it, looked up, and trained anew; only the first process locks its folder."""
     said = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ.update({k: str(v) for k, v in said.items()})
     machine = Machine.find("cpu", quiet=True)
     assert (machine.rank, machine.processes) == (rank, 2)
-    fit(root, machine=machine)
+    folder, train = RunFolder(root, CONFIG), lambda: fit(root, machine=machine)
+    lab = Lab(machine, root, "smoke", 1)
+    rows = lab.rows_of(folder, train, "a", 0, "train")
+    assert lab.rows_of(folder, train, "a", 0, "train") == rows, "found on disk"
+    fresh = replace(lab, fresh=True, began=time.time() + 1)
+    assert len(fresh.rows_of(folder, train, "a", 0, "train")) == len(rows), (
+        "all processes agree that it is trained again"
+    )
     dist.destroy_process_group()
 
 

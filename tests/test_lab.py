@@ -113,3 +113,15 @@ def test_rows_are_judged_and_drawn_again_by_todays_rules_and_keep_their_provenan
     assert read_json(folder / "claims.json")[0]["provenance"] == claims[0]["provenance"]
     assert (folder / "figures" / "dots.svg").exists()
     assert read_json(folder / "study.json") == facts | {"question": "?"}
+
+
+def test_without_rows_nothing_is_judged_again_and_nothing_is_lost(tmp_path):
+    folder = ran(tmp_path)
+    claims = (folder / "claims.json").read_bytes()
+    (folder / "rows.jsonl").unlink()
+    with pytest.raises(UsageError, match="no rows to judge"):
+        judge_again(folder)
+    assert (folder / "claims.json").read_bytes() == claims
+    write_json(folder / "study.json", {"name": "dots"})
+    with pytest.raises(UsageError, match="does not describe a study"):
+        judge_again(folder)

@@ -64,6 +64,9 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
     assert digest(four["maskgit"]) == digest(details.settings(scale).variants()["maskgit"])
 
 
+LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1}
+
+
 @pytest.mark.parametrize(
     ("judge", "means", "verdict"),
     [
@@ -82,6 +85,9 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
         (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.3}, True),
         (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.9}, "partly"),
         (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.0, "dit0classes": 0.9}, False),
+        (details.judge_centres, LABELS | {"maskgit0centres": 0.8, "dit0centres": 0.2}, True),
+        (details.judge_centres, LABELS | {"maskgit0centres": 0.8, "dit0centres": 0.9}, "partly"),
+        (details.judge_centres, LABELS | {"maskgit0centres": 0.0, "dit0centres": 0.9}, False),
         (details.judge_wander, {"maskgit": 0.0, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, True),
         (details.judge_wander, {"maskgit": 0.9, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, False),
         (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.1}, True),
@@ -93,6 +99,12 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
 )
 def test_verdicts_follow_from_rows(judge, means, verdict):
     assert judge(accuracies(**means)).holds == verdict
+
+
+def test_where_labels_make_no_difference_there_is_nothing_to_explain():
+    same = LABELS | {"maskgit0classes": 0.1, "maskgit0centres": 0.9, "dit0centres": 0.1}
+    with pytest.raises(LookupError, match="nothing to explain"):
+        details.judge_centres(accuracies(**same))
 
 
 def test_the_linear_probe_speaks_only_where_it_is_right_on_real_pictures():

@@ -4,7 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from tiny import QUIET
 
 from recombine.config import UsageError
 from recombine.store import RunFolder, read_json
+from recombine.studies import workers
 from recombine.studies.lab import Lab
 from recombine.studies.workers import Plan, place, spread
 from recombine.train.fit import TrainConfig
@@ -108,16 +112,21 @@ def test_two_workers_give_the_rows_of_one_process(tmp_path):
         assert said.count(f"run {digest}\n") == 1, "each run is trained once, by one of them"
 
 
+def stat(process: int | str) -> list[str]:
+    """Its state, its parent and so on; empty if it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def running(process: int) -> bool:
+    return stat(process)[:1] not in ([], ["Z"])
+
+
 def alive(parent: int) -> list[int]:
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == parent and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
+    all_of = [int(p.name) for p in Path("/proc").glob("[0-9]*")]
+    return [p for p in all_of if running(p) and stat(p)[1] == str(parent)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
@@ -129,14 +138,61 @@ def test_ctrl_c_stops_all_and_what_was_done_is_saved(tmp_path):
         assert time.monotonic() < until
         assert process.poll() is None
         time.sleep(0.2)
-    workers = alive(process.pid)
+    started = alive(process.pid)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     assert "the same command goes on from here" in process.stderr.read()
-    assert not [w for w in workers if Path(f"/proc/{w}").exists() and w in alive(1)]
+    assert len(started) >= 2
+    assert not [w for w in started if running(w)]
     unfinished = [p for p in tmp_path.glob("runs/*/config.json") if not (p.parent / "done.json").exists()]
     assert len(unfinished) == 2
     assert all((p.parent / "state.safetensors").exists() for p in unfinished)
+
+
+def deaf(plan: Plan, index: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    time.sleep(60)
+
+
+def test_a_second_ctrl_c_does_not_wait(tmp_path, monkeypatch):
+    """Processes that do not listen are killed."""
+    monkeypatch.setattr(workers, "work", deaf)
+    monkeypatch.setattr(workers, "get_context", lambda how: get_context("fork"))
+    presses = [threading.Timer(s, os.kill, (os.getpid(), signal.SIGINT)) for s in (0.5, 1.0)]
+    for press in presses:
+        press.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        spread(Plan(("composition",), (), "smoke", 1, "cpu", tmp_path, False, 0.0, 2), print)
+    assert time.monotonic() - began < 10
+    assert not [p for p in active_children() if p.is_alive()]
+
+
+def test_what_another_command_made_anew_meanwhile_is_not_erased(folder, monkeypatch):
+    """It looked old before the lock was there, and is new when it is."""
+    folder.open()
+    lab = Lab(QUIET, folder.root, "smoke", 1, fresh=True, began=folder.made + 1)
+    held = RunFolder.held
+
+    @contextmanager
+    def waits(self, wait=True):
+        with held(self, wait) as mine:
+            os.utime(self.path / "config.json", (folder.made + 5, folder.made + 5))
+            self.finish({})
+            yield mine
+
+    monkeypatch.setattr(RunFolder, "held", waits)
+    lab.renew(folder)
+    assert folder.done
+
+
+def test_where_nothing_can_be_locked_one_process_works_all_the_same(folder, monkeypatch):
+    def no_locks(*how):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr("recombine.store.fcntl.flock", no_locks)
+    with folder.held() as mine:
+        assert mine
 
 
 def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch):

@@ -17,7 +17,16 @@ from torch import Tensor
 
 from recombine.config import UsageError
 from recombine.machine import Machine
-from recombine.measure.probes import Probe, ProbeConfig, Reader, real_accuracy, refused, score, train_probe
+from recombine.measure.probes import (
+    Probe,
+    ProbeConfig,
+    Reader,
+    TrainedProbe,
+    real_accuracy,
+    refused,
+    score,
+    train_probe,
+)
 from recombine.train.fit import TrainConfig
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Split, at_most_one_new, code
@@ -34,11 +43,15 @@ def probe_configs(world: World, steps: int) -> tuple[ProbeConfig, ProbeConfig]:
     return ProbeConfig(world, "wary", how(4e-3)), ProbeConfig(world, "linear", how(2e-3))
 
 
+def train_small(config: ProbeConfig, root: Path, machine: Machine) -> TrainedProbe:
+    """Too small for compilation to pay."""
+    return train_probe(config, root, replace(machine, compile="", graphs=False))
+
+
 def judges(world: World, steps: int, root: Path, machine: Machine) -> list[Probe]:
     """A small CNN that may refuse, the same made to choose, the world's own reader where there is one, and the paper's linear
     probe on pixels. The first judges. Trained, or from their run folders."""
-    small = replace(machine, compile="", graphs=False)  # too small for compilation to pay
-    wary, linear = (train_probe(config, root, small) for config in probe_configs(world, steps))
+    wary, linear = (train_small(config, root, machine) for config in probe_configs(world, steps))
     return [wary, wary.forced(), *([Reader(world)] if world.readable else []), linear]
 
 
@@ -60,6 +73,8 @@ class Composing:
     def level(self, number: int, probe: str = "") -> float:
         """The mean over the compositions of a level: 0 = seen, otherwise how many factors away from any seen one."""
         mine = [r for r in self.rows if r["kind"] == "accuracy" and r["probe"] == (probe or self.judge)]
+        if not mine:
+            raise UsageError(f"no probe {probe}; there are {', '.join(dict.fromkeys(r['probe'] for r in self.rows))}")
         if not (found := [r["joint"] for r in mine if r["level"] == number]):
             raise UsageError(f"no composition is of level {number}; there are {sorted({r['level'] for r in mine})}")
         return fmean(found)
@@ -103,11 +118,13 @@ def composing(
     by default all that is at most one factor away from the first composition. The probes train for `steps` on the world's
     pictures, and are kept under `out`."""
     machine, split = machine or Machine.find(), split or at_most_one_new(world.space)
+    if wrong := [c for c in split.seen if c not in world.space.compositions]:
+        raise UsageError(f"split: {list(wrong[0])} is no composition of factors with {world.space.sizes} values")
+    images = {c: _pictures(draw(c, count), world, count) for c in world.space.compositions}
     probes, rows = judges(world, steps, Path(out), machine), []
-    for c in world.space.compositions:
-        images = _pictures(draw(c, count), world, count).to(machine.device)
+    for c, drawn in images.items():
         about = {"kind": "accuracy", "composition": code(c), "level": split.level(c)}
-        rows += [about | score(probe, images, c, world.space) for probe in probes]
+        rows += [about | score(probe, drawn.to(machine.device), c, world.space) for probe in probes]
     for probe in probes:
         rows += real_accuracy(probe, world, split, count, machine.device)
         rows.append(refused(probe, world, count, machine.device))

@@ -13,14 +13,16 @@ from recombine.worlds.factors import Condition, Factor, FactorSpace
 @dataclass(frozen=True)
 class Conditioning:
     """`continuous`: factors that have true values enter as those (an MLP), the others by their index. `quantised`: every
-    factor enters by its index alone. `dropout`: how often training drops a factor. `dropped`: to a learned `null`, per picture;
-    or to `zero`, for a whole batch at once, as found in public code of paper A: for a class, zero is not "unknown" but the
-    first class, so this tells the model what is false.
+    factor enters by its index alone. `centres`: as continuous, but training tells the centre of the picture's class and not
+    its true value, so the model knows no more than by classes and is told it in the other way.
+    `dropout`: how often training drops a factor. `dropped`: to a learned `null`, per picture; or to `zero`, for a whole batch
+    at once, as found in public code of paper A: for a class, zero is not "unknown" but the first class, so this tells the
+    model what is false.
     `signal`: `balanced` tells all factors equally loudly (values in units of the distance between classes, tables that start
     as large as those); `raw` takes values as they are and small tables, as DiT code commonly does. It matters: a factor that
     is told more quietly than another is at first explained by the other, and that entanglement stays."""
 
-    mode: Literal["continuous", "quantised"] = "continuous"
+    mode: Literal["continuous", "quantised", "centres"] = "continuous"
     dropout: float = 0.0
     signal: Literal["balanced", "raw"] = "balanced"
     dropped: Literal["null", "zero"] = "null"
@@ -59,7 +61,7 @@ class FactorEmbedding(nn.Module):
     def __init__(self, factor: Factor, conditioning: Conditioning, width: int):
         super().__init__()
         scale = TABLE_SCALE[conditioning.signal]
-        self.continuous = conditioning.mode == "continuous" and factor.dim > 0
+        self.continuous = conditioning.mode != "quantised" and factor.dim > 0
         if self.continuous:
             enter = Standardised(factor) if conditioning.signal == "balanced" else nn.Identity()
             self.value = nn.Sequential(enter, nn.Linear(factor.dim, width), nn.GELU(), nn.Linear(width, width))

@@ -75,7 +75,7 @@ def run(settings: Circuits, lab: Lab) -> list[Row]:
     if sum(n > 1 for n in sizes) < 2:
         raise UsageError(f"circuits compares factors: at least two must vary; this world's have {list(sizes)} values")
     variants = settings.variants()
-    rows = compute(variants, lab)
+    rows = compute(variants, lab, weights=True)
     if lab.ahead:
         return rows
     probes = make_probes(next(iter(variants.values())), lab)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,25 +45,41 @@ class Lab:
         label = f"{variant}, seed {seed}"
         self.runs.append({"digest": folder.digest, "label": label, "variant": variant, "seed": seed})
 
-    def renew(self, folder: RunFolder) -> None:
-        """If all is to be made anew, erase what was there before."""
-        if self.fresh and 0 < folder.made < self.began - TICK:
-            with folder.held():
+    def renew(self, folder: RunFolder, weights: bool = False) -> None:
+        """If all is to be made anew, erase what was there before; if `weights` are needed, also a finished run that has lost
+        them."""
+        if not (self.fresh or weights):
+            return
+        with folder.held():
+            old = self.fresh and 0 < folder.made < self.began - TICK
+            if (old or (weights and folder.hollow)) and self.machine.rank == 0:
                 folder.erase()
+            self.machine.meet()
 
     @contextmanager
-    def turn(self, folder: RunFolder) -> Iterator[bool]:
+    def turn(self, folder: RunFolder, weights: bool = False) -> Iterator[bool]:
         """Whether the work in a folder is to be done or looked at here; others keep out of it while the block runs. A process
         that works ahead leaves alone what is done or in other hands."""
         with folder.held(wait=not self.ahead) as mine:
             if mine:
-                self.renew(folder)
+                self.renew(folder, weights)
+            self.machine.meet()
             yield mine and not (self.ahead and folder.done)
 
-    def rows_of(self, folder: RunFolder, train: Callable[[], Any], variant: str, seed: int, kind: str) -> list[Row]:
-        """The rows of one run, trained now or found on disk; rows are enough, a finished run's weights may be gone. UsageError
-        where none of the kind that its study measures is among them."""
-        with self.turn(folder) as mine:
+    def prepare(self, jobs: Iterable[tuple[RunFolder, Callable[[], Any]]]) -> None:
+        """What all runs of a study need, each with how it is made: who works ahead makes what no other is making, so that
+        nobody waits while there is something to do. Otherwise all is made when it is needed."""
+        for folder, make in jobs if self.ahead else ():
+            with self.turn(folder) as mine:
+                if mine:
+                    make()
+
+    def rows_of(
+        self, folder: RunFolder, train: Callable[[], Any], variant: str, seed: int, kind: str, weights: bool = False
+    ) -> list[Row]:
+        """The rows of one run, trained now or found on disk; a finished run's weights may be gone, unless they are needed.
+        UsageError where no row of the kind that its study measures is among them."""
+        with self.turn(folder, weights) as mine:
             if not mine:
                 return []
             self.note(f"{variant}, seed {seed}: run {folder.digest}{' (on disk)' if folder.done else ''}")
@@ -87,6 +103,7 @@ def run_study(study: Study, settings: Any, lab: Lab) -> Path:
     if lab.machine.rank > 0:
         return folder
     facts = _facts(study, settings, lab) | {"provenance": _provenance(lab, time.perf_counter() - began)}
+    write_rows(folder / "rows.jsonl", rows)
     _publish(study, rows, facts, folder)
     return folder
 
@@ -96,18 +113,21 @@ def judge_again(folder: Path) -> None:
     from recombine.studies import find
 
     facts = read_json(folder / "study.json")
-    study, rows = find(facts["name"]), Rows(read_rows(folder / "rows.jsonl"))
-    words = {"question": study.question, "paper": study.paper, "about": study.about}
-    _publish(study, rows, facts | words, folder)
+    if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
+        raise UsageError(f"{folder / 'study.json'} does not describe a study")
+    if not (rows := Rows(read_rows(folder / "rows.jsonl"))):
+        raise UsageError(f"{folder / 'rows.jsonl'}: no rows to judge")
+    study = find(facts["name"])
+    _publish(study, rows, facts | {"question": study.question, "paper": study.paper, "about": study.about}, folder)
 
 
 def _publish(study: Study, rows: Rows, facts: dict[str, Any], folder: Path) -> None:
+    """Figures, facts and claims, which are the last to be written."""
+    figures = [entry(f) for f in study.draw(rows, folder / "figures")]
     known = (facts["scale"], len(facts["seeds"]), facts["provenance"])
     verdicts = [judge(c, rows, *known).json(study.name) for c in study.claims]
-    write_rows(folder / "rows.jsonl", rows)
-    write_json(folder / "claims.json", verdicts)
-    figures = [entry(f) for f in study.draw(rows, folder / "figures")]
     write_json(folder / "study.json", facts | {"figures": figures})
+    write_json(folder / "claims.json", verdicts)
 
 
 def _facts(study: Study, settings: Any, lab: Lab) -> dict[str, Any]:
@@ -127,6 +147,9 @@ def _facts(study: Study, settings: Any, lab: Lab) -> dict[str, Any]:
 
 
 def _provenance(lab: Lab, seconds: float) -> dict[str, Any]:
+    """`seconds`: what this command took, or all its runs together if that is more: they may have been there before."""
+    trained = (lab.out / "runs" / r["digest"] / "done.json" for r in lab.runs)
+    seconds = max(seconds, sum(read_json(path).get("seconds", 0.0) for path in trained if path.exists()))
     return {
         "commit": commit(),
         **lab.machine.facts(),

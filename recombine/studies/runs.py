@@ -1,7 +1,8 @@
 """One recipe carried out: its data, its training, its samples, its rows; and many of them, as the trained studies do."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from recombine.config import UsageError
 from recombine.machine import Machine
-from recombine.measure.composing import judges, probe_configs
+from recombine.measure.composing import judges, probe_configs, train_small
 from recombine.measure.dependence import dependence
 from recombine.measure.probes import Probe, real_accuracy, refused, score
 from recombine.objectives.noising import Noising
@@ -21,7 +22,8 @@ from recombine.studies.base import Row
 from recombine.studies.lab import Lab
 from recombine.studies.recipe import Recipe
 from recombine.studies.sheets import write_sheet
-from recombine.studies.tokens import ceiling, open_codec
+from recombine.studies.tokens import ceiling, folder_of, open_codec
+from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.base import Codec, Tokenizer
 from recombine.tokenizers.pixels import Pixels
 from recombine.train.loop import train
@@ -62,7 +64,8 @@ class Run:
         r, device = self.recipe, self.machine.device
         index = torch.tensor(r.split.seen, device=device).repeat_interleave(r.pool, 0)
         images, values = r.world.render(index, seeded(r.seed, "pool", device=device))
-        return self.codec.encode(images), r.world.describe(index, values)
+        told = r.world.canonical(index) if r.conditioning.mode == "centres" else values
+        return self.codec.encode(images), r.world.describe(index, told)
 
     def batch(self, step: int) -> tuple[Tensor, Condition, Any]:
         """The batch after `step` updates: latents, conditions with some factors dropped, the loss's own randomness."""
@@ -151,11 +154,22 @@ def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
     return judges(recipe.world, recipe.evaluation.probe_steps, lab.out, lab.machine)
 
 
-def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
+def needed(recipe: Recipe, lab: Lab) -> Iterator[tuple[RunFolder, Callable[[], Any]]]:
+    """The probes and the tokenizer, each with how it is made."""
+    for config in probe_configs(recipe.world, recipe.evaluation.probe_steps):
+        yield RunFolder(lab.out, config), partial(train_small, config, lab.out, lab.machine)
+    tokenizer, where = recipe.tokenizer, (recipe.world, recipe.split, lab)
+    if isinstance(tokenizer, Autoencoder):
+        yield folder_of(tokenizer, *where), partial(open_codec, tokenizer, *where)
+
+
+def compute(recipes: dict[str, Recipe], lab: Lab, weights: bool = False) -> list[Row]:
     """Train every variant for every seed, and give all accuracy rows; before them each probe's accuracy on real pictures, and
-    on what each learned tokenizer makes of real pictures: no generator behind it can be better."""
+    on what each learned tokenizer makes of real pictures: no generator behind it can be better. `weights`: rows are not
+    enough, the networks will be opened."""
     for recipe in recipes.values():
         recipe.check()
+    lab.prepare(job for recipe in recipes.values() for job in needed(recipe, lab))
     probes: dict[World, list[Probe]] = {}
     codecs: dict[tuple[World, Split, Tokenizer], Codec] = {}
     rows: list[Row] = []
@@ -172,7 +186,7 @@ def compute(recipes: dict[str, Recipe], lab: Lab) -> list[Row]:
             rows += [r | {"variant": variant} for r in limits]
         for seed in range(lab.seeds):
             run = Run(replace(recipe, seed=recipe.seed + seed), lab, judges, codecs[key])
-            rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy")
+            rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy", weights)
     return rows
 
 

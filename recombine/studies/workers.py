@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recombine.config import UsageError, override
+from recombine.store import fcntl
 from recombine.studies import find
 from recombine.studies.base import Scale
 
@@ -34,25 +35,39 @@ def spread(plan: Plan, note: Callable[[str], None]) -> None:
     then says why."""
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise UsageError("--workers gives each run to one process, torchrun gives one run to all; use either")
+    if fcntl is None:
+        raise UsageError("--workers needs locks on files, which this system does not have")
     started = [get_context("spawn").Process(target=work, args=(plan, i)) for i in range(plan.workers)]
-    for process in started:
-        process.start()
     try:
-        _join(started)
+        _run(started)
     except KeyboardInterrupt:
         for process in started:
-            if process.is_alive():
-                os.kill(process.pid, signal.SIGINT)  # it saves between two steps
+            if process.pid and process.is_alive():
+                os.kill(
+                    process.pid, signal.SIGINT
+                )  # it saves between two steps; a second Ctrl-C does not wait for that
         _join(started)
         raise
+    finally:
+        for process in started:
+            if process.pid and process.is_alive():
+                process.kill()
+                process.join()
     for i, process in enumerate(started):
         if process.exitcode:
             note(f"worker {i} stopped with status {process.exitcode}")
 
 
+def _run(started: list[BaseProcess]) -> None:
+    for process in started:
+        process.start()
+    _join(started)
+
+
 def _join(started: list[BaseProcess]) -> None:
     for process in started:
-        process.join()
+        if process.pid is not None:
+            process.join()
 
 
 def work(plan: Plan, index: int) -> None:
@@ -63,9 +78,11 @@ def work(plan: Plan, index: int) -> None:
 
     from recombine.machine import Machine
     from recombine.studies.lab import Lab
+    from recombine.train.fit import Diverged
 
     torch.set_num_threads(max(1, torch.get_num_threads() // plan.workers))
-    machine = Machine.find(place(plan.device, index, torch.cuda.device_count()), label=f"[{index}] ")
+    device = place(plan.device, index, torch.cuda.device_count())
+    machine = Machine.find(device, label=f"[{index}] ", tensorboard=str(plan.out / "tensorboard"))
     lab = Lab(machine, plan.out, plan.scale, plan.seeds, plan.fresh, ahead=True, began=plan.began)
     try:
         for name in plan.studies:
@@ -75,6 +92,9 @@ def work(plan: Plan, index: int) -> None:
                     pass
     except KeyboardInterrupt:
         os._exit(130)
+    except (UsageError, Diverged) as error:
+        machine.note(" ".join(str(error).split()))
+        os._exit(1)
 
 
 def place(device: str, index: int, gpus: int) -> str:

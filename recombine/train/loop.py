@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -41,18 +41,18 @@ def train(
     `taught` loss is also handed the moving average of the network, as `teacher`. Where another process is training the same
     run, this one waits for it; a finished run whose weights are gone is trained again.
     `observe(step)` is called with those weights in place at the steps in `observe_at`; its rows are kept in the folder."""
-    with folder.held() if machine.rank == 0 else nullcontext():
+    with folder.held():
         if folder.hollow and machine.rank == 0:
             folder.erase()
-        if machine.processes > 1:
-            dist.barrier()
+        machine.meet()
         folder.open()
         fit = Fit(net, loss, config, machine, taught)
         if not folder.done:
             _resume(fit, folder)
             _loop(fit, batch, folder, observe, set(observe_at))
+        weights = folder.load_model()
     with torch.no_grad():
-        for name, tensor in folder.load_model().items():
+        for name, tensor in weights.items():
             fit.params[name].copy_(tensor)
     return net
 
@@ -117,8 +117,7 @@ def _observe(fit: Fit, folder: RunFolder, observe: Callable) -> float:
         with fit.averaged():
             rows = observe(fit.step)
         folder.append(rows)
-    if fit.machine.processes > 1:
-        dist.barrier()
+    fit.machine.meet()
     return time.perf_counter() - began
 
 
@@ -149,5 +148,4 @@ def _finish(fit: Fit, folder: RunFolder, seconds: float, observing: float) -> No
             _save(fit, folder)
         facts = {"step": fit.step, "seconds": round(seconds, 2), "observing": round(observing, 2)}
         folder.finish(facts | fit.machine.facts())
-    if fit.machine.processes > 1:
-        dist.barrier()
+    fit.machine.meet()

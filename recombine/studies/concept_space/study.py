@@ -15,6 +15,7 @@ Cost.     Laptop: a dip, a turn and a hidden capability in a few minutes on two 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from recombine.measure.probes import ProbeConfig, TrainedProbe, real_accuracy, train_probe
@@ -36,6 +37,7 @@ def compute(settings: ConceptSpace, lab: Lab) -> Iterator[Row]:
     for course, _ in courses:
         course.check()
     lab = replace(lab, machine=replace(lab.machine, compile=""), runs=lab.runs)  # compiling takes longer than a run
+    lab.prepare((RunFolder(lab.out, probe_config(c)), partial(classifier, c, lab)) for c, _ in courses)
     for course, more in courses:
         world = course.world
         if world not in probes:
@@ -49,9 +51,13 @@ def compute(settings: ConceptSpace, lab: Lab) -> Iterator[Row]:
             )
 
 
-def classifier(course: Course, lab: Lab) -> TrainedProbe:
+def probe_config(course: Course) -> ProbeConfig:
     steps = course.recipe.evaluation.probe_steps
-    config = ProbeConfig(course.world, "cnn", TrainConfig(steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
+    return ProbeConfig(course.world, "cnn", TrainConfig(steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
+
+
+def classifier(course: Course, lab: Lab) -> TrainedProbe:
+    config = probe_config(course)
     lab.renew(RunFolder(lab.out, config))
     return train_probe(config, lab.out, replace(lab.machine, graphs=False))
 
