@@ -164,5 +164,12 @@ def test_a_run_measures_it_at_every_look_and_the_figure_is_drawn(tmp_path):
     assert len(found) == 4 * 3 * 3, "four families, three looks, three amounts"
     assert all(0 < r["sparse"] <= 1 and r["additive"] <= 1 for r in found)
     learned = Rows(r | ({"joint": 0.9} if r.get("level") == 0 else {}) for r in rows)
-    assert [f.name for f in objectives.draw(learned, tmp_path / "figures")] == ["levels", "factors", "listening"]
-    assert [f.name for f in objectives.draw(rows, tmp_path / "figures")] == ["levels", "factors"], "nothing was learned"
+    assert [f.name for f in objectives.draw(learned, tmp_path / "figures")] == [
+        "levels",
+        "probes",
+        "factors",
+        "listening",
+    ]
+    assert [f.name for f in objectives.draw(rows, tmp_path / "figures")] == ["levels", "probes", "factors"], (
+        "nothing was learned"
+    )

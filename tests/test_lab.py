@@ -106,7 +106,7 @@ def test_rows_are_judged_and_drawn_again_by_todays_rules_and_keep_their_provenan
     folder = ran(tmp_path)
     facts, claims = read_json(folder / "study.json"), read_json(folder / "claims.json")
     stricter = replace(STUDY, claims=(replace(STUDY.claims[0], judge=lambda rows: Judgement(False, {})),), question="?")
-    monkeypatch.setattr("recombine.studies.find", lambda name: {"dots": stricter}[name])
+    monkeypatch.setattr("recombine.studies.lab.find", lambda name: {"dots": stricter}[name])
     (folder / "figures" / "dots.svg").unlink()
     judge_again(folder)
     assert [c["verdict"] for c in read_json(folder / "claims.json")] == ["not reproduced"]

@@ -8,8 +8,8 @@ from typing import Any
 from PIL import Image
 
 from recombine.figures import LEVELS
+from recombine.report.site import in_order
 from recombine.store import read_json
-from recombine.studies import MODULES
 
 MARK = {
     "reproduced": "✅ reproduced",
@@ -53,8 +53,7 @@ def claim_line(claim: dict[str, Any]) -> str:
 
 
 def folders(results: Path) -> list[Path]:
-    """In the order of `recombine list`."""
-    return [results / name for name in MODULES if (results / name / "study.json").exists()]
+    return in_order(p.parent for p in results.glob("*/study.json"))
 
 
 def filled(text: str, results: Path) -> str:

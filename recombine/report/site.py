@@ -1,17 +1,20 @@
 """One site over every study in a folder: their pages, and an index with all claims."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from recombine.config import UsageError
 from recombine.report.page import Page, count, first_view, prepare, render_page, show
-from recombine.report.read import Record
+from recombine.report.read import Record, read_json
 from recombine.report.render import environment, write
+
+LAST = 1_000_000
 
 
 def write_site(directory: Path) -> Path:
     """All study pages and `directory/index.html`. Everything is read and rendered before the first file is written."""
     directory = Path(directory)
-    folders = sorted(path.parent for path in directory.glob("*/study.json"))
+    folders = in_order(path.parent for path in directory.glob("*/study.json"))
     if not folders:
         raise UsageError(f"{directory}: holds no study (no <study>/study.json)")
     templates = environment()
@@ -23,6 +26,17 @@ def write_site(directory: Path) -> Path:
     for page, text in zip(pages, texts, strict=True):
         write(page.results.folder / "index.html", text)
     return write(directory / "index.html", index)
+
+
+def in_order(folders: Iterable[Path]) -> list[Path]:
+    """As in `recombine list`; strangers come last."""
+
+    def place(folder: Path) -> tuple[int, str]:
+        study = read_json(folder / "study.json")
+        order = study.get("order") if isinstance(study, dict) else None
+        return (order if isinstance(order, int) else LAST), folder.name
+
+    return sorted(folders, key=place)
 
 
 def hero(pages: list[Page]) -> Record | None:

@@ -59,7 +59,7 @@ class Details:
 
     def variants(self) -> dict[str, Recipe]:
         made = {name: Objectives(recipe, FAMILIES).variants() for name, recipe in self.changed().items()}
-        return {name_of(f, detail): made[detail][f] for detail in self.details for f in FAMILIES}
+        return {name_of(f, detail): made[detail][f] for f in FAMILIES for detail in self.details}
 
 
 def name_of(family: str, detail: str) -> str:

@@ -14,6 +14,7 @@ from recombine.config import UsageError, to_json
 from recombine.figures import entry
 from recombine.machine import Machine
 from recombine.store import RunFolder, read_json, read_rows, write_json, write_rows
+from recombine.studies import MODULES, find
 from recombine.studies.base import Row, Rows, Scale, Study, judge
 
 TICK = 0.05
@@ -110,15 +111,13 @@ def run_study(study: Study, settings: Any, lab: Lab) -> Path:
 
 def judge_again(folder: Path) -> None:
     """Judge and draw the rows of a study's folder with today's rules; where they come from stays as it is."""
-    from recombine.studies import find
-
     facts = read_json(folder / "study.json")
     if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
         raise UsageError(f"{folder / 'study.json'} does not describe a study")
     if not (rows := Rows(read_rows(folder / "rows.jsonl"))):
         raise UsageError(f"{folder / 'rows.jsonl'}: no rows to judge")
     study = find(facts["name"])
-    _publish(study, rows, facts | {"question": study.question, "paper": study.paper, "about": study.about}, folder)
+    _publish(study, rows, facts | _words(study), folder)
 
 
 def _publish(study: Study, rows: Rows, facts: dict[str, Any], folder: Path) -> None:
@@ -130,20 +129,27 @@ def _publish(study: Study, rows: Rows, facts: dict[str, Any], folder: Path) -> N
     write_json(folder / "claims.json", verdicts)
 
 
+def _words(study: Study) -> dict[str, Any]:
+    """What a page says of a study, and where in the list of studies it stands."""
+    order = list(MODULES).index(study.name) if study.name in MODULES else None
+    return {"question": study.question, "paper": study.paper, "about": study.about, "order": order}
+
+
 def _facts(study: Study, settings: Any, lab: Lab) -> dict[str, Any]:
-    return {
-        "name": study.name,
-        "question": study.question,
-        "paper": study.paper,
-        "about": study.about,
-        "scale": lab.scale,
-        "seeds": list(range(lab.seeds)),
-        "settings": to_json(settings),
-        "widget": study.widget,
-        "runs": lab.runs,
-        "space": None,
-        "levels": None,
-    } | study.describe(settings)
+    return (
+        _words(study)
+        | {
+            "name": study.name,
+            "scale": lab.scale,
+            "seeds": list(range(lab.seeds)),
+            "settings": to_json(settings),
+            "widget": study.widget,
+            "runs": lab.runs,
+            "space": None,
+            "levels": None,
+        }
+        | study.describe(settings)
+    )
 
 
 def _provenance(lab: Lab, seconds: float) -> dict[str, Any]:

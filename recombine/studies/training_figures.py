@@ -5,8 +5,15 @@ from typing import Any, NamedTuple
 
 from recombine.figures import CYCLE, LEVELS, Figure, canvas
 from recombine.studies.base import Rows
-from recombine.studies.levels import curve, seeds_of, trusted
+from recombine.studies.levels import curve, probe_of, seeds_of, trusted
 from recombine.worlds.factors import RESERVED
+
+EXPLAINED = {
+    "wary": "a classifier that may refuse what shows no composition",
+    "cnn": "a classifier that must choose",
+    "linear": "the paper's linear probe on pixels, which must choose",
+    "read": "the world's own reader, which fits shapes and may refuse",
+}
 
 
 class Line(NamedTuple):
@@ -19,7 +26,7 @@ class Line(NamedTuple):
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
-    return [levels(rows, folder), factors(rows, folder)]
+    return [levels(rows, folder), *others(rows, folder), factors(rows, folder)]
 
 
 def variants_of(rows: Rows) -> list[str]:
@@ -62,22 +69,42 @@ def finish(axis: Any, title: str, legend: bool) -> None:
 
 
 def levels(rows: Rows, folder: Path) -> Figure:
-    variants, probes = variants_of(rows), probes_of(rows)
+    judge, variants = probe_of(rows), variants_of(rows)
     figure = Figure(
         "levels",
         "Accuracy per level over training",
-        "Share of samples that show all factors asked for, by the number of factors in which the composition differs from "
-        "any seen one. Thin lines are seeds. 'cnn' and 'linear' are classifiers, which must choose; 'wary' may refuse "
-        "what shows no composition; 'read' fits shapes and may refuse.",
+        f"Share of samples that show all factors asked for, by the probe that judges, {EXPLAINED[judge]}; levels are the "
+        "number of factors in which a composition differs from any seen one. Thin lines are seeds.",
     )
-    panels = [(variant, probe) for probe in probes for variant in variants]
-    high, wide = (1, len(probes)) if len(variants) == 1 else (len(probes), len(variants))
-    size = (3.0 * wide + 2.4, 2.9 * high + 0.3)
-    with canvas(folder, figure, high, wide, size=size, sharey=True, sharex=True, squeeze=False) as axes:
-        for axis, (variant, probe) in zip(axes.flat, panels, strict=True):
+    count = len(variants)
+    columns = count if count < 5 else next((c for c in (5, 4, 3) if count % c == 0), 4)
+    return panels(rows, folder, figure, [(v, judge) for v in variants], columns)
+
+
+def others(rows: Rows, folder: Path) -> list[Figure]:
+    """By the other probes, if there are any."""
+    variants, probes = variants_of(rows), [p for p in probes_of(rows) if p != probe_of(rows)]
+    figure = Figure(
+        "probes",
+        "What other probes say",
+        "The same samples. " + "; ".join(f"'{p}' is {EXPLAINED.get(p, 'another probe')}" for p in probes) + ".",
+    )
+    which = [(v, p) for p in probes for v in variants]
+    columns = len(probes) if len(variants) == 1 else len(variants)
+    return [panels(rows, folder, figure, which, columns)] if probes else []
+
+
+def panels(rows: Rows, folder: Path, figure: Figure, which: list[tuple[str, str]], columns: int) -> Figure:
+    """Accuracy per level over training: a panel for each variant and probe."""
+    high, named = -(-len(which) // columns), len({probe for _, probe in which}) > 1
+    size = (3.0 * columns + 1.4, 2.9 * high + 0.3)
+    with canvas(folder, figure, high, columns, size=size, sharey=True, sharex=True, squeeze=False) as axes:
+        for axis in axes.flat[len(which) :]:
+            axis.axis("off")
+        for axis, (variant, probe) in zip(axes.flat, which, strict=False):
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
                 plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
-            finish(axis, f"{variant}, by {probe}", legend=axis is axes[0][-1])
+            finish(axis, f"{variant}, by {probe}" if named else variant, legend=axis is axes[0][-1])
         for line in axes:
             line[0].set_ylabel("joint accuracy")
     return figure
