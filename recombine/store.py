@@ -111,7 +111,7 @@ class RunFolder:
             yield True
             return
         with ExitStack() as stack:
-            if mine := _lock(self.path / ".lock", wait, stack):
+            if mine := _lock(self.root / ".locks" / self.digest, wait, stack):
                 _HELD.add(self.path)
                 stack.callback(_HELD.discard, self.path)
             yield mine

@@ -4,7 +4,7 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.config import UsageError
+from recombine.config import UsageError, override
 from recombine.measure.dependence import dependence
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
@@ -158,18 +158,13 @@ def test_jepas_verdict_follows_from_its_seeds():
 
 
 def test_a_run_measures_it_at_every_look_and_the_figure_is_drawn(tmp_path):
-    settings = objectives.settings("smoke")
+    short = ("probe_steps=2", "evaluation.samples=2", "tokenizer.steps=2", 'families=["maskgit","dit"]')
+    settings = override(objectives.settings("smoke"), *short)
     rows = Rows(objectives.run(settings, Lab(QUIET, tmp_path, "smoke", 1)))
     found = rows.where(kind="dependence")
-    assert len(found) == 4 * 3 * 3, "four families, three looks, three amounts"
+    assert len(found) == 2 * 3 * 3, "two families, three looks, three amounts"
     assert all(0 < r["sparse"] <= 1 and r["additive"] <= 1 for r in found)
     learned = Rows(r | ({"joint": 0.9} if r.get("level") == 0 else {}) for r in rows)
-    assert [f.name for f in objectives.draw(learned, tmp_path / "figures")] == [
-        "levels",
-        "probes",
-        "factors",
-        "listening",
-    ]
-    assert [f.name for f in objectives.draw(rows, tmp_path / "figures")] == ["levels", "probes", "factors"], (
-        "nothing was learned"
-    )
+    drawn = lambda some: [f.name for f in objectives.draw(some, tmp_path / "figures")]  # noqa: E731
+    assert drawn(learned) == ["levels", "probes", "factors", "listening"]
+    assert drawn(rows) == ["levels", "probes", "factors"], "nothing was learned"

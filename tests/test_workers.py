@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from tiny import QUIET
 
-from recombine.config import UsageError
-from recombine.store import RunFolder, read_json
-from recombine.studies import workers
+from recombine.config import UsageError, override
+from recombine.machine import Machine
+from recombine.store import RunFolder
+from recombine.studies import composition, workers
 from recombine.studies.lab import Lab
 from recombine.studies.workers import Plan, place, spread
 from recombine.train.fit import TrainConfig
@@ -29,7 +30,6 @@ with RunFolder(Path(sys.argv[1]), TrainConfig()).held():
     print("held", flush=True)
     time.sleep(60)
 """
-SMOKE = ("composition", "--scale", "smoke", "--seeds", "2", "--set", "recipe.train.steps=4")
 
 
 @pytest.fixture
@@ -92,61 +92,46 @@ def test_processes_take_the_gpus_in_turn_unless_one_is_named():
     assert place("cpu", 1, 2) == "cpu"
 
 
-def recombine(*args: object, **options) -> subprocess.Popen:
-    command = [sys.executable, "-m", "recombine", "run", *map(str, args)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, **pipes, **options)
+def plan(out: Path, *changes: str, workers: int = 2) -> Plan:
+    short = ("probe_steps=2", "recipe.train.steps=4", *changes)
+    return Plan(("composition",), short, "smoke", 2, "cpu", out, False, 0.0, workers)
 
 
-def test_two_workers_give_the_rows_of_one_process(tmp_path):
-    one, two = (recombine(*SMOKE, "--out", tmp_path / n, "--workers", n) for n in ("1", "2"))
-    assert one.wait() == 0
-    assert two.wait() == 0
-    rows = [(tmp_path / n / "composition" / "rows.jsonl").read_bytes() for n in ("1", "2")]
-    assert rows[0] == rows[1]
-    said = two.stderr.read()
-    assert "[0] " in said
-    assert "[1] " in said
-    runs = [r["digest"] for r in read_json(tmp_path / "2" / "composition" / "study.json")["runs"]]
-    for digest in runs:
-        assert said.count(f"run {digest}\n") == 1, "each run is trained once, by one of them"
+def rows(out: Path) -> list[dict]:
+    settings = override(composition.settings("smoke"), *plan(out).changes)
+    return composition.run(settings, Lab(Machine(), out, "smoke", 2))
 
 
-def stat(process: int | str) -> list[str]:
-    """Its state, its parent and so on; empty if it is gone."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
+def test_two_workers_give_the_rows_of_one(tmp_path, capfd):
+    found, said = {}, {}
+    for count in (1, 2):
+        spread(plan(tmp_path / str(count), workers=count), print)
+        said[count] = capfd.readouterr().err
+        found[count] = rows(tmp_path / str(count))
+        assert capfd.readouterr().err.count("(on disk)") == 2, "nothing is left to train"
+    assert found[1] == found[2]
+    assert "[1] " not in said[1]
+    assert "[0] " in said[2]
+    assert "[1] " in said[2]
+    for digest in {r["run"] for r in found[1] if "run" in r}:
+        assert said[2].count(f"run {digest}\n") == 1, "each run is trained once, by one of them"
 
 
-def running(process: int) -> bool:
-    return stat(process)[:1] not in ([], ["Z"])
-
-
-def alive(parent: int) -> list[int]:
-    all_of = [int(p.name) for p in Path("/proc").glob("[0-9]*")]
-    return [p for p in all_of if running(p) and stat(p)[1] == str(parent)]
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_ctrl_c_stops_all_and_what_was_done_is_saved(tmp_path):
-    long = ("--set", "recipe.train.steps=100000")
-    process = recombine(*SMOKE, *long, "--out", tmp_path, "--workers", 2, start_new_session=True)
+def press_ctrl_c_when_both_have_begun(out: Path) -> None:
     until = time.monotonic() + 60
-    while len(list(tmp_path.glob("runs/*/samples/*.png"))) < 2:  # both have begun their first run
-        assert time.monotonic() < until
-        assert process.poll() is None
-        time.sleep(0.2)
-    started = alive(process.pid)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
-    assert "the same command goes on from here" in process.stderr.read()
-    assert len(started) >= 2
-    assert not [w for w in started if running(w)]
-    unfinished = [p for p in tmp_path.glob("runs/*/config.json") if not (p.parent / "done.json").exists()]
+    while len(list(out.glob("runs/*/samples/*.png"))) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_stops_all_and_what_was_done_is_saved(tmp_path):
+    threading.Thread(target=press_ctrl_c_when_both_have_begun, args=(tmp_path,)).start()
+    with pytest.raises(KeyboardInterrupt):
+        spread(plan(tmp_path, "recipe.train.steps=1000000"), print)
+    assert not active_children()
+    unfinished = [p.parent for p in tmp_path.glob("runs/*/config.json") if not (p.parent / "done.json").exists()]
     assert len(unfinished) == 2
-    assert all((p.parent / "state.safetensors").exists() for p in unfinished)
+    assert all((folder / "state.safetensors").exists() for folder in unfinished)
 
 
 def deaf(plan: Plan, index: int) -> None:
@@ -163,7 +148,7 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path, monkeypatch):
         press.start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        spread(Plan(("composition",), (), "smoke", 1, "cpu", tmp_path, False, 0.0, 2), print)
+        spread(plan(tmp_path), print)
     assert time.monotonic() - began < 10
     assert not [p for p in active_children() if p.is_alive()]
 
@@ -197,6 +182,5 @@ def test_where_nothing_can_be_locked_one_process_works_all_the_same(folder, monk
 
 def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    plan = Plan(("composition",), (), "smoke", 1, "cpu", tmp_path, False, 0.0, 2)
     with pytest.raises(UsageError, match="use either"):
-        spread(plan, print)
+        spread(plan(tmp_path), print)
