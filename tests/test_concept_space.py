@@ -16,7 +16,7 @@ from recombine.studies.concept_space.claims import CLAIMS
 from recombine.studies.concept_space.curves import Curves, begins, dip, falls, halfway, learned, rise, smoothed, speed
 from recombine.studies.concept_space.figures import draw
 from recombine.studies.concept_space.settings import Course, settings
-from recombine.studies.concept_space.study import STUDY
+from recombine.studies.concept_space.study import STUDY, compute
 from recombine.studies.concept_space.trial import Trial, every_so_often
 from recombine.studies.lab import Lab
 from recombine.studies.recipe import spaced
@@ -304,3 +304,15 @@ def test_figures_are_drawn_from_rows(tmp_path):
 def test_the_study_says_what_it_is():
     assert [c.id for c in STUDY.claims] == ["C1", "C2", "C3", "C4", "C5", "C6", "B2", "B5"]
     assert STUDY.describe(SMOKE)["levels"] == {"00": 0, "01": 0, "10": 0, "11": 1}
+
+
+def test_the_whole_study_runs_with_a_third_factor_too(tmp_path):
+    """As the command does it, short: every course is trained, and what it leaves is found again."""
+    short = override(
+        settings("smoke"), "recipe.train.steps=2", "checkpoints=[0]", "evaluation.samples=2", "probe_steps=2"
+    )
+    lab = Lab(QUIET, tmp_path, "smoke", 1)
+    rows = Rows(compute(short, lab))
+    assert len(lab.runs) == len(short.courses())
+    assert {"course", "signal", "accuracy", "accuracy3", "asked"} <= set(rows.column("kind"))
+    assert Rows(compute(short, lab)) == rows

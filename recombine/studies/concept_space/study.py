@@ -97,7 +97,7 @@ def is_main(settings: ConceptSpace, course: Course) -> bool:
 
 def one(course: Course, seed: int, probe: TrainedProbe, lab: Lab) -> list[Row]:
     trial = Trial(course, lab, probe)
-    return lab.rows_of(trial.folder, trial.train, course.name, seed, "accuracy")
+    return lab.rows_of(trial.folder, trial.train, course.name, seed, trial.kind)
 
 
 def describe(settings: ConceptSpace) -> dict[str, Any]:

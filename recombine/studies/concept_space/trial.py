@@ -91,6 +91,11 @@ class Trial:
         r = self.course.recipe
         return r.evaluation.at(r.train.steps)
 
+    @property
+    def kind(self) -> str:
+        """Of its rows: compositions of three factors are not those of two."""
+        return "accuracy3" if self.course.world.background_signal else "accuracy"
+
     @cached_property
     def unseen(self) -> Composition:
         """The composition furthest from all that was seen: every factor new."""
@@ -150,10 +155,11 @@ class Trial:
         where: Row = {"step": step, "composition": code(ask.composition), "level": level}
         if ask.way != "plain":
             return [short({"kind": "asked", **where, "way": ask.way, "strength": ask.strength, **found})]
-        kind = "accuracy3" if self.course.world.background_signal else "accuracy"
-        rows = [{"kind": kind, **where, **score(self.probe, images, ask.composition, space), **found}]
+        rows = [{"kind": self.kind, **where, **score(self.probe, images, ask.composition, space), **found}]
         if level:
-            rows.append({"kind": kind, **where, **score(Reader(self.course.world), images, ask.composition, space)})
+            rows.append(
+                {"kind": self.kind, **where, **score(Reader(self.course.world), images, ask.composition, space)}
+            )
         return [short(row) for row in rows]
 
     def kept(self, step: int) -> Path:
