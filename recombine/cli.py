@@ -68,8 +68,10 @@ def run(
     """Train or compute what is missing, measure, judge, and write the report."""
     if scale not in SEEDS:
         raise UsageError(f"--scale {scale}: not one of {', '.join(SEEDS)}")
-    if seeds < 0 or workers < 1:
-        raise UsageError(f"--seeds {seeds}, --workers {workers}: must be positive")
+    if seeds < 0:
+        raise UsageError(f"--seeds {seeds}: must be positive")
+    if workers < 1:
+        raise UsageError(f"--workers {workers}: must be positive")
     from recombine.config import override
     from recombine.studies import TOUR, find
 

@@ -174,6 +174,13 @@ class RunFolder:
         write_json(self.path / "done.json", facts)
 
 
+def lockable(root: Path) -> bool:
+    """Whether processes can keep each other out of run folders under `root`."""
+    with ExitStack() as first, ExitStack() as second:
+        trial = root / ".locks" / "trial"
+        return _lock(trial, True, first) and not _lock(trial, False, second)
+
+
 def _lock(path: Path, wait: bool, stack: ExitStack) -> bool:
     """Lock a file until the stack unwinds; False where another process has. Where files cannot be locked or written, nobody can
     be kept out: True."""

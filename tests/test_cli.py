@@ -72,6 +72,7 @@ WRONG = [
     (("run", "composition", "--scale", "huge"), ("--scale huge", "smoke, laptop, full")),
     (("run", "composition", "--seeds", "-1"), ("--seeds -1",)),
     (("run", "composition", "--seeds", "many"), ("--seeds", "integer")),
+    (("run", "composition", "--workers", "0"), ("--workers 0: must be positive",)),
     (("run", "composition", "--set", "recipe.nothing=1"), ("no field 'nothing' in Recipe", "world")),
     (("run", "composition", "--set", "recipe.train.steps=soon"), ("recipe.train.steps", "'soon' is not of type int")),
     (("run", "composition", "--set", "recipe.train.lr=NaN"), ("recipe.train.lr", "not a finite number")),

@@ -110,9 +110,10 @@ def test_rows_are_judged_and_drawn_again_by_todays_rules_and_keep_their_provenan
     (folder / "figures" / "dots.svg").unlink()
     judge_again(folder)
     assert [c["verdict"] for c in read_json(folder / "claims.json")] == ["not reproduced"]
-    assert read_json(folder / "claims.json")[0]["provenance"] == claims[0]["provenance"]
+    judged = claims[0]["provenance"] | {"judged": commit()}
+    assert read_json(folder / "claims.json")[0]["provenance"] == judged
     assert (folder / "figures" / "dots.svg").exists()
-    assert read_json(folder / "study.json") == facts | {"question": "?"}
+    assert read_json(folder / "study.json") == facts | {"question": "?", "provenance": judged}
 
 
 def test_without_rows_nothing_is_judged_again_and_nothing_is_lost(tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recombine.report.readme import cover, filled
+from recombine.report.readme import cover, families, filled
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -26,7 +26,8 @@ def test_every_link_leads_somewhere(target):
     assert (ROOT / target).exists()
 
 
-def test_the_cover_frames_every_composition():
-    picture = cover(ROOT / "results")
+@pytest.mark.parametrize("made", [cover, families])
+def test_pictures_frame_every_composition(made):
+    picture = made(ROOT / "results")
     assert picture.width > picture.height > 100
     assert {(0x56, 0xC1, 0xFF), (0xFF, 0x95, 0xCA), (0xED, 0x22, 0x0D)} <= {c for _, c in picture.getcolors(1 << 20)}

@@ -178,6 +178,8 @@ def test_where_nothing_can_be_locked_one_process_works_all_the_same(folder, monk
     monkeypatch.setattr("recombine.store.fcntl.flock", no_locks)
     with folder.held() as mine:
         assert mine
+    with pytest.raises(UsageError, match="--workers needs locks on files"):
+        spread(plan(folder.root), print)
 
 
 def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch):

@@ -27,7 +27,6 @@ from recombine.measure.probes import (
     score,
     train_probe,
 )
-from recombine.train.fit import TrainConfig
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Split, at_most_one_new, code
 
@@ -39,8 +38,7 @@ TRUST = 0.95
 
 def probe_configs(world: World, steps: int) -> tuple[ProbeConfig, ProbeConfig]:
     """The two that are trained: one that may refuse, and the paper's on pixels."""
-    how = lambda lr: TrainConfig(steps=steps, batch=128, lr=lr, warmup=20, ema=0.98)  # noqa: E731
-    return ProbeConfig(world, "wary", how(4e-3)), ProbeConfig(world, "linear", how(2e-3))
+    return ProbeConfig.of(world, "wary", steps, lr=4e-3), ProbeConfig.of(world, "linear", steps)
 
 
 def train_small(config: ProbeConfig, root: Path, machine: Machine) -> TrainedProbe:
@@ -90,19 +88,16 @@ class Composing:
 
     def __str__(self) -> str:
         mine = [r for r in self.rows if r["kind"] == "accuracy" and r["probe"] == self.judge]
-        names = {code(c): self.world.space.describe(c) for c in self.world.space.compositions}
-        width, lines = max(map(len, names.values())), []
+        named = {code(c): c for c in self.world.space.compositions}
+        width, lines = max(len(self.world.space.describe(c)) for c in named.values()), []
         for number in sorted({r["level"] for r in mine}):
             lines.append(f"{'seen' if number == 0 else f'level {number}':<{width + 2}}{self.level(number):7.1%}")
             for r in (r for r in mine if r["level"] == number):
-                real = next((x["joint"] for x in self._real() if x["composition"] == r["composition"]), None)
+                c, interval = named[r["composition"]], f"{r['low']:.1%} to {r['high']:.1%}"
+                real = self.share(c, "probe")
                 known = "no real pictures" if real is None else f"real pictures {real:.1%}"
-                interval = f"{r['low']:.1%} to {r['high']:.1%}"
-                lines.append(f"  {names[r['composition']]:<{width}}{r['joint']:7.1%}   {interval:<17} {known}")
+                lines.append(f"  {self.world.space.describe(c):<{width}}{r['joint']:7.1%}   {interval:<17} {known}")
         return "\n".join(lines + ([f"doubtful: {self.doubt}"] if self.doubt else []))
-
-    def _real(self) -> list[dict[str, Any]]:
-        return [r for r in self.rows if r["kind"] == "probe" and r["probe"] == self.judge]
 
 
 def composing(
@@ -125,10 +120,13 @@ def composing(
     for c, drawn in images.items():
         about = {"kind": "accuracy", "composition": code(c), "level": split.level(c)}
         rows += [about | score(probe, drawn.to(machine.device), c, world.space) for probe in probes]
-    for probe in probes:
-        rows += real_accuracy(probe, world, split, count, machine.device)
-        rows.append(refused(probe, world, count, machine.device))
-    return Composing(world, rows)
+    return Composing(world, rows + worth(probes, world, split, count, machine.device))
+
+
+def worth(probes: list[Probe], world: World, split: Split, count: int, device: Any) -> list[dict[str, Any]]:
+    """What probes are worth: on `count` real pictures of each composition, and on as many spoiled ones in all."""
+    real = [row for p in probes for row in real_accuracy(p, world, split, count, device)]
+    return real + [refused(p, world, count, device) for p in probes]
 
 
 def _pictures(images: Any, world: World, count: int) -> Tensor:

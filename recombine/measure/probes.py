@@ -58,6 +58,11 @@ class ProbeConfig:
     seed: int = 0
     version: int = field(default=PROBE_VERSION, metadata={"unnamed": 1})
 
+    @staticmethod
+    def of(world: World, kind: Literal["linear", "cnn", "wary"], steps: int, lr: float = 2e-3) -> "ProbeConfig":
+        """As the studies train them."""
+        return ProbeConfig(world, kind, TrainConfig(steps=steps, batch=128, lr=lr, warmup=20, ema=0.98))
+
 
 class ProbeNet(nn.Module):
     """Logits of all factors side by side, from flat pixels or from a small CNN; the wary one's last says "none of these"."""

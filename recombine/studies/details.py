@@ -129,8 +129,8 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "40 s, one core",
-        "laptop": "25 min (estimate), two cores",
-        "full": "18 min (estimate), one H200, 3 seeds",
+        "laptop": "35 min (estimate), two cores",
+        "full": "25 min (estimate), one H200, 3 seeds",
     },
     settings=settings,
     compute=run,

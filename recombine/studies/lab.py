@@ -110,14 +110,15 @@ def run_study(study: Study, settings: Any, lab: Lab) -> Path:
 
 
 def judge_again(folder: Path) -> None:
-    """Judge and draw the rows of a study's folder with today's rules; where they come from stays as it is."""
+    """Judge and draw the rows of a study's folder with today's rules; where they come from stays as it is, and beside it stands
+    the commit of these rules."""
     facts = read_json(folder / "study.json")
     if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
         raise UsageError(f"{folder / 'study.json'} does not describe a study")
     if not (rows := Rows(read_rows(folder / "rows.jsonl"))):
         raise UsageError(f"{folder / 'rows.jsonl'}: no rows to judge")
-    study = find(facts["name"])
-    _publish(study, rows, facts | _words(study), folder)
+    study, provenance = find(facts["name"]), facts["provenance"] | {"judged": commit()}
+    _publish(study, rows, facts | _words(study) | {"provenance": provenance}, folder)
 
 
 def _publish(study: Study, rows: Rows, facts: dict[str, Any], folder: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import NamedTuple
 
+from recombine.measure.composing import TRUST
 from recombine.measure.intervals import student
 from recombine.studies.base import Rows
 
@@ -24,9 +25,9 @@ def probe_of(rows: Rows) -> str:
 
 
 def trusted(rows: Rows, probe: str) -> bool:
-    """Whether a probe is right on real pictures of every composition (0.95): no other is worth showing."""
+    """Whether a probe is right on real pictures of every composition (TRUST): no other is worth showing."""
     real = rows.where(kind="probe", probe=probe).column("joint")
-    return bool(real) and min(real) >= 0.95
+    return bool(real) and min(real) >= TRUST
 
 
 def curve(rows: Rows, variant: str, seed: int, level: int, column: str = "joint", probe: str | None = None) -> Curve:

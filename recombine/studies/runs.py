@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from recombine.config import UsageError
 from recombine.machine import Machine
-from recombine.measure.composing import judges, probe_configs, train_small
+from recombine.measure.composing import judges, probe_configs, train_small, worth
 from recombine.measure.dependence import dependence
-from recombine.measure.probes import Probe, real_accuracy, refused, score
+from recombine.measure.probes import Probe, score
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Guided
 from recombine.rng import seeded
@@ -176,7 +176,8 @@ def compute(recipes: dict[str, Recipe], lab: Lab, weights: bool = False) -> list
     for variant, recipe in recipes.items():
         if recipe.world not in probes:
             probes[recipe.world] = make_probes(recipe, lab)
-            mine = [] if lab.ahead else real(recipe, probes[recipe.world], lab)
+            known = (recipe.world, recipe.split, many(lab), lab.machine.device)
+            mine = [] if lab.ahead else worth(probes[recipe.world], *known)
             rows += mine if len(probes) == 1 else [r | {"variant": variant} for r in mine]
         judges, key = probes[recipe.world], (recipe.world, recipe.split, recipe.tokenizer)
         if key not in codecs:
@@ -188,13 +189,6 @@ def compute(recipes: dict[str, Recipe], lab: Lab, weights: bool = False) -> list
             run = Run(replace(recipe, seed=recipe.seed + seed), lab, judges, codecs[key])
             rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy", weights)
     return rows
-
-
-def real(recipe: Recipe, probes: list[Probe], lab: Lab) -> list[Row]:
-    """What the probes are worth: on real pictures, and on spoiled ones."""
-    world, split, device = recipe.world, recipe.split, lab.machine.device
-    rows = [r for p in probes for r in real_accuracy(p, world, split, many(lab), device)]
-    return rows + [refused(p, world, many(lab), device) for p in probes]
 
 
 def many(lab: Lab) -> int:

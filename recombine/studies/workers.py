@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recombine.config import UsageError, override
-from recombine.store import fcntl
+from recombine.store import lockable
 from recombine.studies import find
 from recombine.studies.base import Scale
 
@@ -35,17 +35,15 @@ def spread(plan: Plan, note: Callable[[str], None]) -> None:
     then says why."""
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise UsageError("--workers gives each run to one process, torchrun gives one run to all; use either")
-    if fcntl is None:
-        raise UsageError("--workers needs locks on files, which this system does not have")
+    if not lockable(plan.out):
+        raise UsageError(f"--workers needs locks on files, which {plan.out} does not offer")
     started = [get_context("spawn").Process(target=work, args=(plan, i)) for i in range(plan.workers)]
     try:
         _run(started)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # each saves between two steps; a second Ctrl-C does not wait for that
         for process in started:
             if process.pid and process.is_alive():
-                os.kill(
-                    process.pid, signal.SIGINT
-                )  # it saves between two steps; a second Ctrl-C does not wait for that
+                os.kill(process.pid, signal.SIGINT)
         _join(started)
         raise
     finally:

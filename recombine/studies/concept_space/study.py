@@ -27,7 +27,6 @@ from recombine.studies.concept_space.settings import ConceptSpace, Course, setti
 from recombine.studies.concept_space.trial import Trial
 from recombine.studies.lab import Lab
 from recombine.theory.predict import SPACES, signals
-from recombine.train.fit import TrainConfig
 from recombine.worlds.circles import Circles
 
 
@@ -52,8 +51,7 @@ def compute(settings: ConceptSpace, lab: Lab) -> Iterator[Row]:
 
 
 def probe_config(course: Course) -> ProbeConfig:
-    steps = course.recipe.evaluation.probe_steps
-    return ProbeConfig(course.world, "cnn", TrainConfig(steps, batch=128, lr=2e-3, warmup=20, ema=0.98))
+    return ProbeConfig.of(course.world, "cnn", course.recipe.evaluation.probe_steps)
 
 
 def classifier(course: Course, lab: Lab) -> TrainedProbe:

@@ -17,7 +17,7 @@ from recombine.studies.scenes.outcomes import (
     title,
     variants_of,
 )
-from recombine.studies.scenes.pictures import cut
+from recombine.studies.scenes.strips import strips
 
 GREY = "#7A7F87"
 COLORS = dict(zip(NAMES, CYCLE, strict=False))
@@ -25,8 +25,7 @@ TRAINED_ON = {"1 object": 1, "1-3 objects": 3, "1-5 objects": 5}
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
-    strip = samples(rows, folder)
-    return [curves(rows, folder), numbers(rows, folder), *([strip] if strip else [])]
+    return [curves(rows, folder), numbers(rows, folder), *samples(rows, folder)]
 
 
 def color(variant: str) -> str:
@@ -161,32 +160,17 @@ def by_training(axis: Any, rows: Rows, sets: dict[str, dict[int, str]]) -> None:
     axis.legend(fontsize=8)
 
 
-def samples(rows: Rows, folder: Path) -> Figure | None:
-    """Sheets lie beside the study's own folder, in those of the runs; without them there is no strip."""
+def samples(rows: Rows, folder: Path) -> list[Figure]:
     figure = Figure(
         "samples",
         "What is drawn for 1, 2, 3 ... marks",
         "The first picture of each, not chosen; the first seed. A cross says where an object was asked for: green, one is "
         "there by the detector; red, none is. The same marks and noise in every row.",
     )
-    marks, lines = marks_of(rows), []
+    sheets = {}
     for variant in variants_of(rows):
         row = next(iter(last(rows, variant).values()))[0]
-        sheet = folder.parents[1] / "runs" / row["run"] / "samples" / f"step_{row['step']:08d}.png"
-        lines += [(variant, sheet)] if sheet.is_file() else []
-    if not lines:
-        return None
-    size = (0.92 * len(marks) + 1.9, 0.95 * len(lines) + 0.35)
-    with canvas(folder, figure, len(lines), len(marks), size=size, squeeze=False) as axes:
-        for line, (variant, sheet) in zip(axes, lines, strict=True):
-            for i, axis in enumerate(line):
-                axis.imshow(cut(sheet, len(marks), i), interpolation="nearest")
-                axis.set(xticks=(), yticks=())
-                axis.grid(visible=False)
-                for spine in axis.spines.values():
-                    spine.set_visible(False)
-            name = title(variant).replace(": ", ":\n").replace(", trained", ",\ntrained").replace(", whole", ",\nwhole")
-            line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
-        for axis, k in zip(axes[0], marks, strict=True):
-            axis.set_title(str(k), fontsize=9, loc="center")
-    return figure
+        name = title(variant).replace(": ", ":\n").replace(", trained", ",\ntrained").replace(", whole", ",\nwhole")
+        sheets[name] = folder.parents[1] / "runs" / row["run"] / "samples" / f"step_{row['step']:08d}.png"
+    marks = marks_of(rows)
+    return strips(folder, figure, sheets, marks, tuple(marks))

@@ -8,7 +8,7 @@ from recombine.figures import CYCLE, Figure, canvas
 from recombine.studies.base import Rows
 from recombine.studies.scenes.adding import SHEET
 from recombine.studies.scenes.outcomes import judged_by, last
-from recombine.studies.scenes.pictures import cut
+from recombine.studies.scenes.strips import strips
 
 GREY = "#7A7F87"
 COLORS = {"empty": CYCLE[0], "unconditional": CYCLE[1], "cluttered": CYCLE[2], "swapped": CYCLE[3]}
@@ -23,8 +23,7 @@ SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
-    strips = samples(rows, folder)
-    return [backgrounds(rows, folder), at_once(rows, folder), *([strips] if strips else [])]
+    return [backgrounds(rows, folder), at_once(rows, folder), *samples(rows, folder)]
 
 
 def plot(axis: Any, seeds: dict[int, Rows], column: str, **style: Any) -> None:
@@ -93,31 +92,13 @@ def number_of_marks(axes: Any, marks: list[int]) -> None:
         axis.set_xlabel("marks")
 
 
-def samples(rows: Rows, folder: Path) -> Figure | None:
-    """Sheets lie beside the study's own folder, in those of the runs; without them there are no strips."""
+def samples(rows: Rows, folder: Path) -> list[Figure]:
     figure = Figure(
         "samples",
         "What the three backgrounds draw",
         "The first picture of each number of marks, from the same noise; one seed. A cross is a mark: green where an object "
         "was found, red where none was.",
     )
-    marks, sheets = marks_of(rows), {}
-    for variant in NAMES:
-        run = next(iter(last(rows, variant, "added").values()))[0]["run"]
-        sheet = folder.parents[1] / "runs" / run / "samples" / SHEET
-        sheets |= {variant: sheet} if sheet.is_file() else {}
-    shown = [k for k in SHOWN if k in marks]
-    if not sheets:
-        return None
-    size = (1.15 * len(shown) + 1.3, 1.15 * len(sheets) + 0.5)
-    with canvas(folder, figure, len(sheets), len(shown), size=size, squeeze=False) as axes:
-        for line, (variant, sheet) in zip(axes, sheets.items(), strict=True):
-            for axis, k in zip(line, shown, strict=True):
-                axis.imshow(cut(sheet, len(marks), marks.index(k)), interpolation="nearest")
-                axis.set(xticks=(), yticks=())
-                axis.grid(visible=False)
-                axis.spines[:].set_visible(False)
-            line[0].set_ylabel(variant, rotation=0, ha="right", va="center", fontsize=9)
-        for axis, k in zip(axes[0], shown, strict=True):
-            axis.set_title(f"{k} mark{'s' * (k > 1)}", fontsize=9, loc="center")
-    return figure
+    runs = {v: next(iter(last(rows, v, "added").values()))[0]["run"] for v in NAMES}
+    sheets = {v: folder.parents[1] / "runs" / run / "samples" / SHEET for v, run in runs.items()}
+    return strips(folder, figure, sheets, marks_of(rows), SHOWN)

@@ -1,0 +1,29 @@
+"""Samples as a figure: a line per variant, a column per number of marks, cut from the sheets that runs leave."""
+
+from pathlib import Path
+
+from recombine.figures import Figure, canvas
+from recombine.studies.scenes.pictures import cut
+
+
+def strips(
+    folder: Path, figure: Figure, sheets: dict[str, Path], marks: list[int], shown: tuple[int, ...]
+) -> list[Figure]:
+    """The first picture for each number in `shown`. `sheets`: label -> a sheet with a row for each of `marks`; nothing is drawn
+    where none of them is on disk. They lie beside the study's own folder, in those of the runs."""
+    lines = [(label, sheet) for label, sheet in sheets.items() if sheet.is_file()]
+    columns = [k for k in shown if k in marks]
+    if not lines:
+        return []
+    size = (len(columns) + 1.9, len(lines) + 0.4)
+    with canvas(folder, figure, len(lines), len(columns), size=size, squeeze=False) as axes:
+        for line, (label, sheet) in zip(axes, lines, strict=True):
+            for axis, k in zip(line, columns, strict=True):
+                axis.imshow(cut(sheet, len(marks), marks.index(k)), interpolation="nearest")
+                axis.set(xticks=(), yticks=())
+                axis.grid(visible=False)
+                axis.spines[:].set_visible(False)
+            line[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
+        for axis, k in zip(axes[0], columns, strict=True):
+            axis.set_title(str(k), fontsize=9, loc="center")
+    return [figure]
