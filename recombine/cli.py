@@ -124,10 +124,11 @@ def claims(
 
     root = directory or shipped()
     if again:
-        from recombine.studies.lab import judge_again
+        from recombine.studies.lab import commit, judge_again
 
+        rules = commit()  # before the results, which may be part of it, change
         for path in sorted(root.glob("*/study.json")):
-            judge_again(path.parent)
+            judge_again(path.parent, rules)
     paths = sorted(root.glob("*/claims.json"))
     if not paths:
         raise UsageError(f"{root}: no claims there (looked for <study>/claims.json)")

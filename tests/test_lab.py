@@ -108,9 +108,9 @@ def test_rows_are_judged_and_drawn_again_by_todays_rules_and_keep_their_provenan
     stricter = replace(STUDY, claims=(replace(STUDY.claims[0], judge=lambda rows: Judgement(False, {})),), question="?")
     monkeypatch.setattr("recombine.studies.lab.find", lambda name: {"dots": stricter}[name])
     (folder / "figures" / "dots.svg").unlink()
-    judge_again(folder)
+    judge_again(folder, "abc")
     assert [c["verdict"] for c in read_json(folder / "claims.json")] == ["not reproduced"]
-    judged = claims[0]["provenance"] | {"judged": commit()}
+    judged = claims[0]["provenance"] | {"judged": "abc"}
     assert read_json(folder / "claims.json")[0]["provenance"] == judged
     assert (folder / "figures" / "dots.svg").exists()
     assert read_json(folder / "study.json") == facts | {"question": "?", "provenance": judged}
@@ -121,8 +121,8 @@ def test_without_rows_nothing_is_judged_again_and_nothing_is_lost(tmp_path):
     claims = (folder / "claims.json").read_bytes()
     (folder / "rows.jsonl").unlink()
     with pytest.raises(UsageError, match="no rows to judge"):
-        judge_again(folder)
+        judge_again(folder, "abc")
     assert (folder / "claims.json").read_bytes() == claims
     write_json(folder / "study.json", {"name": "dots"})
     with pytest.raises(UsageError, match="does not describe a study"):
-        judge_again(folder)
+        judge_again(folder, "abc")

@@ -109,15 +109,15 @@ def run_study(study: Study, settings: Any, lab: Lab) -> Path:
     return folder
 
 
-def judge_again(folder: Path) -> None:
+def judge_again(folder: Path, rules: str) -> None:
     """Judge and draw the rows of a study's folder with today's rules; where they come from stays as it is, and beside it stands
-    the commit of these rules."""
+    the commit of these `rules`."""
     facts = read_json(folder / "study.json")
     if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
         raise UsageError(f"{folder / 'study.json'} does not describe a study")
     if not (rows := Rows(read_rows(folder / "rows.jsonl"))):
         raise UsageError(f"{folder / 'rows.jsonl'}: no rows to judge")
-    study, provenance = find(facts["name"]), facts["provenance"] | {"judged": commit()}
+    study, provenance = find(facts["name"]), facts["provenance"] | {"judged": rules}
     _publish(study, rows, facts | _words(study) | {"provenance": provenance}, folder)
 
 
