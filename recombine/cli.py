@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,14 +85,17 @@ def run(
     machine = Machine.find(device, tensorboard=str(out / "tensorboard"))
     lab = Lab(machine, out, scale, seeds or SEEDS[scale], fresh)
     _writable(out)
-    if workers > 1:
-        from recombine.studies.workers import Plan, spread
+    taken = tuple(s.name for s in studies)
+    with ExitStack() as stack:
+        through = iter(taken)
+        if workers > 1:
+            from recombine.studies.workers import Plan, spread
 
-        taken = tuple(s.name for s in studies)
-        spread(Plan(taken, tuple(set_), lab.scale, lab.seeds, device, out, fresh, lab.began, workers), lab.note)
-    for study, chosen in zip(studies, settings, strict=True):
-        lab.note(f"== {study.name}: {study.question}")
-        run_study(study, chosen, lab)
+            plan = Plan(taken, tuple(set_), lab.scale, lab.seeds, device, out, fresh, lab.began, workers)
+            through = stack.enter_context(spread(plan, lab.note))
+        for study, chosen, _ in zip(studies, settings, through, strict=True):
+            lab.note(f"== {study.name}: {study.question}")
+            run_study(study, chosen, lab)
     if lab.machine.rank == 0:
         page = write_site(out)
         _print_claims([out / s.name for s in studies])

@@ -1,14 +1,17 @@
 """Run folders: named by content, written atomically, resumable. JSON lines and safetensors only; nothing is ever unpickled.
 
 <root>/runs/<digest>/config.json  metrics.jsonl  samples/  state.safetensors  model.safetensors  done.json (last)
+and basis.txt, where a run stands on the weights of another.
 """
 
+import hashlib
 import json
 import os
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +77,14 @@ def read_rows(path: Path) -> list[Row]:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run on disk. `config` decides its result and its name."""
+    """One run on disk. `config` decides its result and its name. `basis`: the fingerprint of the weights it stands on, where
+    those are another run's: a tokenizer that is trained again, on a GPU, is never quite the same."""
 
     root: Path
     config: Any
+    basis: str = ""
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return digest(self.config)
 
@@ -102,6 +107,17 @@ class RunFolder:
         """Whether it is done, but its weights are gone; its rows are there."""
         return self.done and not (self.path / "model.safetensors").exists()
 
+    @property
+    def weights(self) -> str:
+        """The fingerprint of its weights, by which others know them; empty where it is not done."""
+        return read_json(self.path / "done.json").get("weights", "") if self.done else ""
+
+    @property
+    def stale(self) -> bool:
+        """Whether it was made on other weights than those it stands on."""
+        path = self.path / "basis.txt"
+        return bool(self.basis and self.made) and (path.read_text() if path.exists() else "") != self.basis
+
     @contextmanager
     def held(self, wait: bool = True) -> Iterator[bool]:
         """True: no other command works in this folder while the block runs. False, at once and only if `wait` is not wished:
@@ -119,14 +135,23 @@ class RunFolder:
     def open(self) -> None:
         """Make the folder and write its config; a folder that is there must hold this very config."""
         path = self.path / "config.json"
-        if not path.exists():
-            write_json(path, to_json(self.config))
-        else:
+        if path.exists():
             read_config(self.path)
+            return
+        if self.basis:
+            write_atomic(self.path / "basis.txt", self.basis)
+        write_json(path, to_json(self.config))
 
     def erase(self) -> None:
         """Start over: everything goes, the word "done" first."""
-        for name in ("done.json", "state.safetensors", "model.safetensors", "metrics.jsonl", "config.json"):
+        for name in (
+            "done.json",
+            "state.safetensors",
+            "model.safetensors",
+            "metrics.jsonl",
+            "config.json",
+            "basis.txt",
+        ):
             (self.path / name).unlink(missing_ok=True)
 
     def sweep(self) -> None:
@@ -154,13 +179,16 @@ class RunFolder:
     def save_state(self, tensors: dict[str, Tensor], step: int) -> None:
         self._save("state.safetensors", tensors, step)
 
-    def save_model(self, tensors: dict[str, Tensor], step: int) -> None:
-        self._save("model.safetensors", tensors, step)
+    def save_model(self, tensors: dict[str, Tensor], step: int) -> str:
+        """The fingerprint of what was saved."""
+        return self._save("model.safetensors", tensors, step)
 
-    def _save(self, name: str, tensors: dict[str, Tensor], step: int) -> None:
+    def _save(self, name: str, tensors: dict[str, Tensor], step: int) -> str:
         """One metadata entry, not two: safetensors writes several in random order, and equal runs must be equal files."""
         held = {k: v.detach().contiguous() for k, v in tensors.items()}
-        write_atomic(self.path / name, save(held, metadata={"run": f"{self.digest} step {step}"}))
+        data = save(held, metadata={"run": f"{self.digest} step {step}"})
+        write_atomic(self.path / name, data)
+        return hashlib.sha256(data).hexdigest()[:16]
 
     def load_state(self) -> tuple[dict[str, Tensor], int] | None:
         """The last saved state and its step, or None for a run that has not saved yet."""

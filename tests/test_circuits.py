@@ -392,7 +392,8 @@ class Blocks(Tokenizer):
 def test_opening_a_model_gives_every_row_twice_the_same_and_leaves_it_as_it_was(tmp_path):
     world = Shapes2D(size=16)
     recipe = Recipe(world=world, tokenizer=Blocks(), net=NET, objective=Masked(jepa=Jepa(layers=(0, 1))))
-    model = Run(recipe, Lab(QUIET, tmp_path, "smoke", 1), [Reader(world)], Blocks())
+    model = Run(recipe, Lab(QUIET, tmp_path, "smoke", 1))
+    model.probes, model.codec = [Reader(world)], Blocks()
     with torch.no_grad():
         for i, p in enumerate(model.net.parameters()):
             p.add_(0.2 * torch.randn(p.shape, generator=seeded("shake", i)))

@@ -17,14 +17,15 @@ from recombine.studies.lab import Lab
 from recombine.studies.recipe import Recipe, spaced
 from recombine.studies.runs import TOGETHER, Run, compute
 from recombine.studies.sheets import write_sheet
-from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 
 RECIPE = smoke()
 
 
 def made(root, recipe: Recipe = RECIPE) -> Run:
-    return Run(recipe, Lab(QUIET, root, "smoke", 1), [Reader(recipe.world)], Pixels())
+    run = Run(recipe, Lab(QUIET, root, "smoke", 1))
+    run.probes = [Reader(recipe.world)]
+    return run
 
 
 def tensors(batch) -> list[torch.Tensor]:

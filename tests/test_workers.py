@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,11 @@ def plan(out: Path, *changes: str, workers: int = 2) -> Plan:
     return Plan(("composition",), short, "smoke", 2, "cpu", out, False, 0.0, workers)
 
 
+def train_all(plan: Plan) -> list[str]:
+    with spread(plan, print) as through:
+        return list(through)
+
+
 def rows(out: Path) -> list[dict]:
     settings = override(composition.settings("smoke"), *plan(out).changes)
     return composition.run(settings, Lab(Machine(), out, "smoke", 2))
@@ -105,7 +111,7 @@ def rows(out: Path) -> list[dict]:
 def test_two_workers_give_the_rows_of_one(tmp_path, capfd):
     found, said = {}, {}
     for count in (1, 2):
-        spread(plan(tmp_path / str(count), workers=count), print)
+        train_all(plan(tmp_path / str(count), workers=count))
         said[count] = capfd.readouterr().err
         found[count] = rows(tmp_path / str(count))
         assert capfd.readouterr().err.count("(on disk)") == 2, "nothing is left to train"
@@ -119,7 +125,7 @@ def test_two_workers_give_the_rows_of_one(tmp_path, capfd):
 
 def press_ctrl_c_when_both_have_begun(out: Path) -> None:
     until = time.monotonic() + 60
-    while len(list(out.glob("runs/*/samples/*.png"))) < 2 and time.monotonic() < until:
+    while len({p.parent for p in out.glob("runs/*/samples/*.png")}) < 2 and time.monotonic() < until:
         time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGINT)
 
@@ -127,14 +133,14 @@ def press_ctrl_c_when_both_have_begun(out: Path) -> None:
 def test_ctrl_c_stops_all_and_what_was_done_is_saved(tmp_path):
     threading.Thread(target=press_ctrl_c_when_both_have_begun, args=(tmp_path,)).start()
     with pytest.raises(KeyboardInterrupt):
-        spread(plan(tmp_path, "recipe.train.steps=1000000"), print)
+        train_all(plan(tmp_path, "recipe.train.steps=1000000"))
     assert not active_children()
     unfinished = [p.parent for p in tmp_path.glob("runs/*/config.json") if not (p.parent / "done.json").exists()]
     assert len(unfinished) == 2
     assert all((folder / "state.safetensors").exists() for folder in unfinished)
 
 
-def deaf(plan: Plan, index: int) -> None:
+def deaf(plan: Plan, index: int, tells: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     time.sleep(60)
 
@@ -148,7 +154,7 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path, monkeypatch):
         press.start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        spread(plan(tmp_path), print)
+        train_all(plan(tmp_path))
     assert time.monotonic() - began < 10
     assert not [p for p in active_children() if p.is_alive()]
 
@@ -179,10 +185,50 @@ def test_where_nothing_can_be_locked_one_process_works_all_the_same(folder, monk
     with folder.held() as mine:
         assert mine
     with pytest.raises(UsageError, match="--workers needs locks on files"):
-        spread(plan(folder.root), print)
+        train_all(plan(folder.root))
 
 
 def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UsageError, match="use either"):
-        spread(plan(tmp_path), print)
+        train_all(plan(tmp_path))
+
+
+def first_is_quick(plan: Plan, index: int, tells: Connection) -> None:
+    """Stands in for the work: the second study takes until the first was judged."""
+    tells.send(plan.studies[0])
+    until = time.monotonic() + 30
+    while not (plan.out / "judged").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    tells.send(plan.studies[1])
+
+
+def fails_at_the_second(plan: Plan, index: int, tells: Connection) -> None:
+    tells.send(plan.studies[0])
+    tells.close()
+    os._exit(index)
+
+
+def test_a_study_is_judged_while_the_next_one_trains(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "work", first_is_quick)
+    two = plan(tmp_path)._replace(studies=("composition", "conditioning"))
+    with spread(two, print) as through:
+        assert next(through) == "composition"
+        (tmp_path / "judged").touch()
+        assert list(through) == ["conditioning"]
+
+
+def test_a_worker_that_stops_is_named_and_waited_for_no_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "work", fails_at_the_second)
+    notes, two = [], plan(tmp_path)._replace(studies=("composition", "conditioning", "jepa"))
+    with spread(two, notes.append) as through:
+        assert list(through) == list(two.studies)
+    assert notes == ["worker 0 stopped with status 0", "worker 1 stopped with status 1"]
+
+
+def test_workers_stop_when_what_was_done_with_a_study_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "work", first_is_quick)
+    two = plan(tmp_path)._replace(studies=("composition", "conditioning"))
+    with pytest.raises(ZeroDivisionError), spread(two, print) as through:
+        len(next(through)) / 0
+    assert not active_children()

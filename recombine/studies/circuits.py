@@ -13,7 +13,8 @@ the one between two halves of the same composition's pictures, since a circuit t
 Run: `recombine run circuits --scale laptop` (on two cores), `--scale full` (on a GPU; the runs of `jepa` are used again).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -21,6 +22,7 @@ from recombine.config import UsageError
 from recombine.measure.heads import breadth
 from recombine.measure.intervals import student
 from recombine.objectives.jepa import Jepa
+from recombine.store import RunFolder
 from recombine.studies import circuit_figures, jepa
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.circuit_parts import Opening, opened
@@ -41,8 +43,19 @@ from recombine.studies.circuit_rows import (
 )
 from recombine.studies.lab import Lab
 from recombine.studies.recipe import Recipe
-from recombine.studies.runs import Run, compute, make_probes
-from recombine.studies.tokens import open_codec
+from recombine.studies.runs import Run, compute
+
+OPENED_VERSION = 1
+"""Rises when what is measured on an opened model changes: its rows are kept."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trained model, and how it is opened."""
+
+    recipe: Recipe
+    how: Opening
+    version: int = field(default=OPENED_VERSION, metadata={"unnamed": 1})
 
 
 @dataclass(frozen=True)
@@ -74,18 +87,14 @@ def run(settings: Circuits, lab: Lab) -> list[Row]:
     sizes = settings.recipe.world.space.sizes
     if sum(n > 1 for n in sizes) < 2:
         raise UsageError(f"circuits compares factors: at least two must vary; this world's have {list(sizes)} values")
-    variants = settings.variants()
-    rows = compute(variants, lab, weights=True)
-    if lab.ahead:
-        return rows
-    probes = make_probes(next(iter(variants.values())), lab)
-    for variant, recipe in variants.items():
-        codec = open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
-        for seed in range(lab.seeds):
-            one = Run(replace(recipe, seed=recipe.seed + seed), lab, probes, codec)
-            one.train()
-            about = {"variant": variant, "seed": seed, "run": one.folder.digest, "step": recipe.train.steps}
-            rows += [r | about for r in opened(one, settings.opening)]
+    variants, how = settings.variants(), settings.opening
+    shut = lambda run: lab.lacks(RunFolder(lab.out, Opened(run.recipe, how), run.folder.weights))  # noqa: E731
+    rows = compute(variants, lab, weights=shut)
+    for variant, seed in product(variants, range(lab.seeds)):
+        one = Run(variants[variant].sown(seed), lab)
+        found = lab.measured(Opened(one.recipe, how), one.folder, one.train, lambda net, one=one: opened(one, how))
+        about = {"variant": variant, "seed": seed, "run": one.folder.digest, "step": one.recipe.train.steps}
+        rows += [r | about for r in found]
     return rows
 
 

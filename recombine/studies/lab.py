@@ -34,6 +34,7 @@ class Lab:
     ahead: bool = False
     began: float = field(default_factory=time.time)
     runs: list[dict[str, Any]] = field(default_factory=list)
+    shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def device(self) -> Any:
@@ -46,14 +47,27 @@ class Lab:
         label = f"{variant}, seed {seed}"
         self.runs.append({"digest": folder.digest, "label": label, "variant": variant, "seed": seed})
 
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What several runs share, made for the first that asks for it."""
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]
+
+    def outdated(self, folder: RunFolder, weights: bool = False) -> bool:
+        """Whether what is there will not do: it was there before this command and all is to be fresh, it was made on weights
+        that are no more, or its own `weights` are needed and gone."""
+        old = self.fresh and 0 < folder.made < self.began - TICK
+        return old or folder.stale or (weights and folder.hollow)
+
+    def lacks(self, folder: RunFolder, weights: bool = False) -> bool:
+        return not folder.done or self.outdated(folder, weights)
+
     def renew(self, folder: RunFolder, weights: bool = False) -> None:
-        """If all is to be made anew, erase what was there before; if `weights` are needed, also a finished run that has lost
-        them."""
-        if not (self.fresh or weights):
+        """Erase what is outdated."""
+        if not (self.fresh or weights or folder.basis):
             return
         with folder.held():
-            old = self.fresh and 0 < folder.made < self.began - TICK
-            if (old or (weights and folder.hollow)) and self.machine.rank == 0:
+            if self.outdated(folder, weights) and self.machine.rank == 0:
                 folder.erase()
             self.machine.meet()
 
@@ -71,9 +85,35 @@ class Lab:
         """What all runs of a study need, each with how it is made: who works ahead makes what no other is making, so that
         nobody waits while there is something to do. Otherwise all is made when it is needed."""
         for folder, make in jobs if self.ahead else ():
-            with self.turn(folder) as mine:
+            with self.turn(folder, weights=True) as mine:
                 if mine:
                     make()
+
+    def measured(
+        self, config: Any, on: RunFolder, ready: Callable[[], Any], make: Callable[[Any], list[Row]]
+    ) -> list[Row]:
+        """Rows that were measured on the weights of the run `on`, kept in a folder of their own: they can be shown again
+        without these, and are measured again when these have changed. `ready` trains or loads what `make` measures; neither
+        is called where the rows are there."""
+        there = on.done and not self.lacks(RunFolder(self.out, config, on.weights))
+        what = None if there else ready()
+        folder = RunFolder(self.out, config, on.weights)
+        with self.turn(folder) as mine:
+            if not mine:
+                return []
+            done = folder.done
+            self.machine.meet()
+            folder.open()  # refuses a folder that holds another config
+            if not done:
+                self._measure(folder, make, ready() if what is None else what)
+        return folder.rows()
+
+    def _measure(self, folder: RunFolder, make: Callable[[Any], list[Row]], what: Any) -> None:
+        began, rows = time.perf_counter(), make(what)
+        if self.machine.rank == 0:
+            write_rows(folder.path / "metrics.jsonl", rows)
+            folder.finish({"seconds": round(time.perf_counter() - began, 2), **self.machine.facts()})
+        self.machine.meet()
 
     def rows_of(
         self, folder: RunFolder, train: Callable[[], Any], variant: str, seed: int, kind: str, weights: bool = False

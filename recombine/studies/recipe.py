@@ -1,6 +1,6 @@
 """The recipe that the trained composition studies share: world -> split -> net -> objective -> training -> samples -> rows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -105,6 +105,11 @@ class Recipe:
         space, present = self.world.space, self.world.present
         usual = at_most_one_new(space) if len(present) == len(space.compositions) else Split(present)
         return Split(self.seen) if self.seen else usual
+
+    def sown(self, more: int) -> "Recipe":
+        """The same with other randomness, its tokenizer's included: which codes are learned matters as much as the start of
+        the network, so runs that shared a tokenizer would agree more than they should."""
+        return replace(self, seed=self.seed + more, tokenizer=self.tokenizer.sown(more))
 
     def facts(self) -> dict[str, Any]:
         """What a page needs to know of the compositions."""

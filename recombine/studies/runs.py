@@ -1,8 +1,8 @@
 """One recipe carried out: its data, its training, its samples, its rows; and many of them, as the trained studies do."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from recombine.config import UsageError
 from recombine.machine import Machine
-from recombine.measure.composing import judges, probe_configs, train_small, worth
 from recombine.measure.dependence import dependence
 from recombine.measure.probes import Probe, score
 from recombine.objectives.noising import Noising
@@ -22,13 +21,12 @@ from recombine.studies.base import Row
 from recombine.studies.lab import Lab
 from recombine.studies.recipe import Recipe
 from recombine.studies.sheets import write_sheet
-from recombine.studies.tokens import ceiling, folder_of, open_codec
+from recombine.studies.tokens import folder_of, open_codec
+from recombine.studies.worth import ceilings, exam, make_probes, needed
 from recombine.tokenizers.autoencoder import Autoencoder
-from recombine.tokenizers.base import Codec, Tokenizer
-from recombine.tokenizers.pixels import Pixels
+from recombine.tokenizers.base import Codec
 from recombine.train.loop import train
-from recombine.worlds.base import World
-from recombine.worlds.factors import Composition, Condition, Split, code
+from recombine.worlds.factors import Composition, Condition, code
 
 PICTURES, GONE = 32, (0.5, 0.7, 0.9)
 """On how many pictures dependence is measured, and how much of each is gone."""
@@ -44,12 +42,18 @@ class Run:
 
     recipe: Recipe
     lab: Lab
-    probes: list[Probe]
-    codec: Codec
 
     @property
     def machine(self) -> Machine:
         return self.lab.machine
+
+    @cached_property
+    def probes(self) -> list[Probe]:
+        return make_probes(self.recipe, self.lab)
+
+    @cached_property
+    def codec(self) -> Codec:
+        return open_codec(self.recipe.tokenizer, self.recipe.world, self.recipe.split, self.lab)
 
     @cached_property
     def net(self) -> nn.Module:
@@ -138,8 +142,14 @@ class Run:
         return [rows(gone) for gone in GONE]
 
     @property
+    def tokenizer(self) -> RunFolder | None:
+        """The run that its latents come from."""
+        r = self.recipe
+        return folder_of(r.tokenizer, r.world, r.split, self.lab) if isinstance(r.tokenizer, Autoencoder) else None
+
+    @property
     def folder(self) -> RunFolder:
-        return RunFolder(self.lab.out, self.recipe)
+        return RunFolder(self.lab.out, self.recipe, self.tokenizer.weights if self.tokenizer else "")
 
     def train(self) -> nn.Module:
         r, loss = self.recipe, self.recipe.objective.loss
@@ -147,50 +157,22 @@ class Run:
         return train(self.net, loss, *plan, taught=r.objective.taught)
 
 
-def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
-    """As they judge anybody's model (measure/composing.py). The first one counts."""
-    for config in probe_configs(recipe.world, recipe.evaluation.probe_steps):
-        lab.renew(RunFolder(lab.out, config))
-    return judges(recipe.world, recipe.evaluation.probe_steps, lab.out, lab.machine)
-
-
-def needed(recipe: Recipe, lab: Lab) -> Iterator[tuple[RunFolder, Callable[[], Any]]]:
-    """The probes and the tokenizer, each with how it is made."""
-    for config in probe_configs(recipe.world, recipe.evaluation.probe_steps):
-        yield RunFolder(lab.out, config), partial(train_small, config, lab.out, lab.machine)
-    tokenizer, where = recipe.tokenizer, (recipe.world, recipe.split, lab)
-    if isinstance(tokenizer, Autoencoder):
-        yield folder_of(tokenizer, *where), partial(open_codec, tokenizer, *where)
-
-
-def compute(recipes: dict[str, Recipe], lab: Lab, weights: bool = False) -> list[Row]:
-    """Train every variant for every seed, and give all accuracy rows; before them each probe's accuracy on real pictures, and
-    on what each learned tokenizer makes of real pictures: no generator behind it can be better. `weights`: rows are not
-    enough, the networks will be opened."""
+def compute(recipes: dict[str, Recipe], lab: Lab, weights: Callable[[Run], bool] = lambda run: False) -> list[Row]:
+    """Train every variant for every seed, and give all accuracy rows; before them what each world's probes and each learned
+    tokenizer are worth. `weights`: whether a run's rows are not enough, because its network will be opened."""
     for recipe in recipes.values():
         recipe.check()
-    lab.prepare(job for recipe in recipes.values() for job in needed(recipe, lab))
-    probes: dict[World, list[Probe]] = {}
-    codecs: dict[tuple[World, Split, Tokenizer], Codec] = {}
+    sown = {(variant, seed): r.sown(seed) for variant, r in recipes.items() for seed in range(lab.seeds)}
+    lacking = [r for r in sown.values() if lab.lacks(Run(r, lab).folder, weights(Run(r, lab)))]
+    lab.prepare(job for recipe in lacking for job in needed(recipe, lab))
+    for recipe in lacking:  # a tokenizer that must be trained again comes first: what stands on it is stale then
+        open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
     rows: list[Row] = []
-    for variant, recipe in recipes.items():
-        if recipe.world not in probes:
-            probes[recipe.world] = make_probes(recipe, lab)
-            known = (recipe.world, recipe.split, many(lab), lab.machine.device)
-            mine = [] if lab.ahead else worth(probes[recipe.world], *known)
-            rows += mine if len(probes) == 1 else [r | {"variant": variant} for r in mine]
-        judges, key = probes[recipe.world], (recipe.world, recipe.split, recipe.tokenizer)
-        if key not in codecs:
-            codecs[key] = open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
-        if not (lab.ahead or isinstance(recipe.tokenizer, Pixels)):
-            limits = ceiling(codecs[key], judges, recipe.world, recipe.split, many(lab), lab.machine.device)
-            rows += [r | {"variant": variant} for r in limits]
-        for seed in range(lab.seeds):
-            run = Run(replace(recipe, seed=recipe.seed + seed), lab, judges, codecs[key])
-            rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy", weights)
+    for i, world in enumerate(dict.fromkeys(r.world for r in recipes.values())):
+        variant, recipe = next((v, r) for v, r in recipes.items() if r.world == world)
+        rows += [r | ({"variant": variant} if i else {}) for r in exam(recipe, lab)]
+    rows += ceilings(sown, lab)
+    for (variant, seed), recipe in sown.items():
+        run = Run(recipe, lab)
+        rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy", weights(run))
     return rows
-
-
-def many(lab: Lab) -> int:
-    """Real pictures of each composition."""
-    return 64 if lab.scale == "smoke" else 1024

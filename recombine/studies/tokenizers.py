@@ -17,8 +17,8 @@ from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, ab
 from recombine.studies.lab import Lab
 from recombine.studies.levels import judged, level_mean
 from recombine.studies.recipe import Recipe
-from recombine.studies.runs import compute, make_probes, many
-from recombine.studies.tokens import ceiling, folder_of, open_codec
+from recombine.studies.runs import compute
+from recombine.studies.worth import ceilings
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import FSQ, KL, Bottleneck
 
@@ -54,23 +54,17 @@ def settings(scale: Scale) -> Tokenizers:
 
 
 def run(settings: Tokenizers, lab: Lab) -> list[Row]:
-    return compute(settings.variants(), lab) + ceilings(settings, lab)
+    return compute(settings.variants(), lab) + list(ceilings(kinds(settings, lab.seeds), lab))
 
 
-def ceilings(settings: Tokenizers, lab: Lab) -> list[Row]:
-    """What each tokenizer makes of real pictures: kinds x what it was trained on x seeds."""
-    recipe = settings.recipe
-    probes, rows = make_probes(recipe, lab), []
-    for name, tokenizer in settings.tokenizers().items():
-        for data in ("all", "seen"):
-            for seed in range(lab.seeds):
-                mine = replace(tokenizer, data=data, seed=tokenizer.seed + seed)
-                with lab.turn(folder_of(mine, recipe.world, recipe.split, lab)) as ours:
-                    if ours:
-                        codec = open_codec(mine, recipe.world, recipe.split, lab)
-                        found = ceiling(codec, probes, recipe.world, recipe.split, many(lab), lab.machine.device)
-                        rows += [r | {"variant": f"{name}, {data}", "seed": seed} for r in found]
-    return rows
+def kinds(settings: Tokenizers, seeds: int) -> dict[tuple[str, int], Recipe]:
+    """All tokenizers whose ceiling is measured: kinds x what it was trained on x seeds."""
+    made = {
+        f"{name}, {data}": replace(settings.recipe, tokenizer=replace(tokenizer, data=data))
+        for name, tokenizer in settings.tokenizers().items()
+        for data in ("all", "seen")
+    }
+    return {(name, seed): recipe.sown(seed) for name, recipe in made.items() for seed in range(seeds)}
 
 
 def judge_latents(rows: Rows) -> Judgement:

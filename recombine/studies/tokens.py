@@ -59,8 +59,8 @@ def open_codec(tokenizer: Tokenizer, world: World, split: Split, lab: Lab) -> Co
         assert isinstance(tokenizer, Pixels)
         return tokenizer
     run = TokenizerRun.of(tokenizer, world, split)
-    net = trained(run, lab)
-    return codec_of(net, run.draw(STATISTICS, seeded("statistics", device=lab.machine.device)))
+    pictures = lambda: run.draw(STATISTICS, seeded("statistics", device=lab.machine.device))  # noqa: E731
+    return lab.once(run, lambda: codec_of(trained(run, lab), pictures()))
 
 
 def trained(run: TokenizerRun, lab: Lab) -> AutoencoderNet:

@@ -1,6 +1,6 @@
 """The learned tokenizer: a small convolutional encoder and decoder around a bottleneck, four pixels to a latent cell."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -44,6 +44,9 @@ class Autoencoder(Tokenizer):
     @property
     def name(self) -> str:
         return self.bottleneck.name
+
+    def sown(self, more: int) -> "Autoencoder":
+        return replace(self, seed=self.seed + more)
 
     def latent_shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
         _, height, width = image_shape

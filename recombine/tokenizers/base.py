@@ -38,6 +38,10 @@ class Tokenizer(ABC):
     def latent_shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """Channels, height and width of the latent of such a picture; UsageError where the picture does not fit."""
 
+    def sown(self, more: int) -> "Tokenizer":
+        """The same with other randomness: its seed is moved. What is not learned has none."""
+        return self
+
     def untrained(self) -> Float[Tensor, "n c"] | None:
         """As many codes as there will be, one per row; None where latents are not from a codebook."""
         return None

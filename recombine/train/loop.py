@@ -39,10 +39,10 @@ def train(
 ) -> nn.Module:
     """Train `net` to the end of `config`, resuming where the folder left off; returns it with its averaged weights. A
     `taught` loss is also handed the moving average of the network, as `teacher`. Where another process is training the same
-    run, this one waits for it; a finished run whose weights are gone is trained again.
+    run, this one waits for it; a finished run whose weights are gone is trained again, and so is one that stands on others.
     `observe(step)` is called with those weights in place at the steps in `observe_at`; its rows are kept in the folder."""
     with folder.held():
-        if folder.hollow and machine.rank == 0:
+        if (folder.hollow or folder.stale) and machine.rank == 0:
             folder.erase()
         machine.meet()
         folder.open()
@@ -143,9 +143,9 @@ def _save(fit: Fit, folder: RunFolder) -> None:
 def _finish(fit: Fit, folder: RunFolder, seconds: float, observing: float) -> None:
     fit.check()
     if fit.machine.rank == 0:
-        folder.save_model(fit.ema, fit.step)
+        weights = folder.save_model(fit.ema, fit.step)
         if fit.machine.keep_state:
             _save(fit, folder)
-        facts = {"step": fit.step, "seconds": round(seconds, 2), "observing": round(observing, 2)}
+        facts = {"step": fit.step, "seconds": round(seconds, 2), "observing": round(observing, 2), "weights": weights}
         folder.finish(facts | fit.machine.facts())
     fit.machine.meet()

@@ -45,9 +45,7 @@ def compute(settings: ConceptSpace, lab: Lab) -> Iterator[Row]:
             yield from about(settings, course)
             yield from (r | {"variant": course.name} for r in real(probes[world], course, lab))
         for seed in range(lab.seeds + more):
-            yield from one(
-                replace(course, recipe=replace(course.recipe, seed=course.recipe.seed + seed)), seed, probes[world], lab
-            )
+            yield from one(replace(course, recipe=course.recipe.sown(seed)), seed, probes[world], lab)
 
 
 def probe_config(course: Course) -> ProbeConfig:

@@ -22,7 +22,6 @@ from recombine.studies.concept_space.settings import Course
 from recombine.studies.lab import Lab
 from recombine.studies.runs import Run
 from recombine.studies.sheets import write_sheet
-from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import swapped
 from recombine.train.loop import train
 from recombine.worlds.factors import Composition, Condition, code
@@ -54,7 +53,7 @@ class Trial:
 
     @cached_property
     def run(self) -> Run:
-        return Run(self.course.recipe, self.lab, [], Pixels())
+        return Run(self.course.recipe, self.lab)
 
     @property
     def folder(self) -> RunFolder:

@@ -61,45 +61,33 @@ class Judge:
     def config(self) -> DetectorConfig:
         return self.recipe.detector.config(self.recipe.crowd)
 
-    @property
-    def folder(self) -> RunFolder:
-        e = self.recipe.evaluation
-        return RunFolder(self.lab.out, Exam(self.config, e.marks, e.samples, self.recipe.detector.real, e.radius))
-
     @cached_property
     def detector(self) -> Detector:
-        """Trained, or from disk. Where only its weights are gone it is trained and tested again."""
+        """Trained, or from disk."""
         folder = RunFolder(self.lab.out, self.config)
         self.lab.renew(folder)
-        if folder.hollow:
-            self.folder.erase()
         self.lab.note(f"detector: run {folder.digest}{' (on disk)' if folder.done else ''}")
         return train_detector(self.config, self.lab.out, self.lab.machine)
 
     def rows(self) -> list[Row]:
         """How well the detector counts real pictures, and what it makes of the real pictures behind the marks: no model can
         be expected to do better."""
-        self.lab.renew(self.folder)
-        with self.folder.held():
-            if not self.folder.done:
-                return self.test()
-            self.folder.open()  # refuses a folder that holds another config
-            return self.folder.rows()
+        e = self.recipe.evaluation
+        exam = Exam(self.config, e.marks, e.samples, self.recipe.detector.real, e.radius)
+        return self.lab.measured(exam, RunFolder(self.lab.out, self.config), self.ready, self.test)
 
-    def test(self) -> list[Row]:
+    def ready(self) -> Detector:
+        """Scenes first: they complain where there is no room, before anything is trained."""
+        return self.scenes and self.detector
+
+    def test(self, detector: Detector) -> list[Row]:
         device, world, scenes = self.lab.machine.device, self.recipe.crowd, self.scenes
         radius = self.recipe.evaluation.radius
-        rows = real_counts(self.detector, world, world.counts, self.recipe.detector.real, device, radius)
+        rows = real_counts(detector, world, world.counts, self.recipe.detector.real, device, radius)
         for scene in scenes.values():
-            made = curve(self.detector(world.draw(scene)), self.marks(scene), radius)
+            made = curve(detector(world.draw(scene)), self.marks(scene), radius)
             rows += [r | {"kind": "real"} for r in made]
-        rows = [short(r) | {"step": 0} for r in rows]
-        if self.lab.machine.rank == 0:
-            self.folder.erase()
-            self.folder.open()
-            self.folder.append(rows)
-            self.folder.finish({})
-        return rows
+        return [short(r) | {"step": 0} for r in rows]
 
 
 def short(row: Row) -> Row:

@@ -179,7 +179,7 @@ def compute(recipes: dict[str, SceneRecipe], lab: Lab) -> Iterator[Row]:
         world.place(torch.tensor([max(world.counts)]), seeded("room"))  # complains where there is none
     judge = Judge(next(iter(recipes.values())), lab)
     tested = judge.rows()
-    if why := doubt(Rows(tested)):
+    if tested and (why := doubt(Rows(tested))):
         lab.note(why)
     yield from tested
     for variant, recipe in recipes.items():
