@@ -18,10 +18,11 @@ from recombine.train.fit import Fit, TrainConfig
 from recombine.worlds.factors import Condition, Factor, FactorSpace
 
 SPACE = FactorSpace((Factor("a", ("0", "1"), 1), Factor("b", ("0", "1"), 1), Factor("c", ("0", "1"), 1)))
-BATCHES = (32, 48, 56, 64, 256)
+BATCHES = (44, 64, 256)
 SHAPES = {"small": (7, 448, 7, 28, 4, 256)} | {f"large, {b}": (12, 768, 12, 64, 4, b) for b in BATCHES}
 """depth, width, heads, picture side, patch, batch: 49 and 256 tokens. The large one over several batches: a plain step waits
-for its launches where the batch is small and for memory where it is large, so the ratio depends on it."""
+for its launches where the batch is small and for memory where it is large, so the ratio depends on it. 44 x 256 tokens are
+whole waves of tiles on the 132 multiprocessors of an H200."""
 TINY = {"small": (2, 64, 2, 28, 4, 8)} | {f"large, {b}": (2, 64, 2, 64, 4, 2) for b in BATCHES}
 
 

@@ -18,7 +18,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from recombine.measure.probes import ProbeConfig, TrainedProbe, real_accuracy, train_probe
+from recombine.measure.composing import train_small
+from recombine.measure.probes import ProbeConfig, TrainedProbe, real_accuracy
 from recombine.store import RunFolder
 from recombine.studies.base import Row, Study
 from recombine.studies.concept_space.claims import CLAIMS
@@ -35,7 +36,6 @@ def compute(settings: ConceptSpace, lab: Lab) -> Iterator[Row]:
     courses, probes = settings.courses(), {}
     for course, _ in courses:
         course.check()
-    lab = replace(lab, machine=replace(lab.machine, compile=""), runs=lab.runs)  # compiling takes longer than a run
     lab.prepare((RunFolder(lab.out, probe_config(c)), partial(classifier, c, lab)) for c, _ in courses)
     for course, more in courses:
         world = course.world
@@ -55,7 +55,7 @@ def probe_config(course: Course) -> ProbeConfig:
 def classifier(course: Course, lab: Lab) -> TrainedProbe:
     config = probe_config(course)
     lab.renew(RunFolder(lab.out, config))
-    return train_probe(config, lab.out, replace(lab.machine, graphs=False))
+    return train_small(config, lab.out, lab.machine)
 
 
 def real(probe: TrainedProbe, course: Course, lab: Lab) -> list[Row]:
