@@ -45,9 +45,13 @@ def list_(json_: JsonOption = False) -> None:
     for s in studies:
         costs = "; ".join(f"{k}: {v}" for k, v in s.cost.items())
         print(
-            f"{s.name:<14}{s.question}\n{'':<14}paper {s.paper} · claims {', '.join(c.id for c in s.claims)}\n{'':<14}{costs}\n"
+            f"{s.name:<14}{s.question}\n{'':<14}{_source(s)} · claims {', '.join(c.id for c in s.claims)}\n{'':<14}{costs}\n"
         )
     print(f"{'tour':<14}Every pillar once: {', '.join(TOUR)}.")
+
+
+def _source(study: Any) -> str:
+    return study.paper if study.paper.startswith("beyond") else f"paper {study.paper}"
 
 
 def _entry(study: Any) -> dict[str, Any]:
@@ -112,8 +116,14 @@ def _writable(out: Path) -> None:
 
 
 def _print_claims(folders: list[Path]) -> None:
+    from recombine.store import read_rows
+    from recombine.studies.base import Rows
     from recombine.studies.claims import table
+    from recombine.studies.levels import summary
 
+    for folder in folders:
+        for line in summary(Rows(read_rows(folder / "rows.jsonl"))):
+            print(f"{folder.name}: {line}")
     table([f / "claims.json" for f in folders])
 
 

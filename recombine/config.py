@@ -167,7 +167,10 @@ def override(config: Any, *assignments: str) -> Any:
             raise UsageError(f"--set {assignment}: write path=value")
         _assign(config, plain, path, _parse(text))
     del plain["class"]
-    return _build(type(config), plain, TRUSTED, "--set") if assignments else config
+    try:
+        return _build(type(config), plain, TRUSTED, "--set") if assignments else config
+    except UsageError as error:
+        raise UsageError(str(error).replace("--set.", "--set ", 1)) from None
 
 
 def _parse(text: str) -> Any:

@@ -75,6 +75,7 @@ WRONG = [
     (("run", "composition", "--workers", "0"), ("--workers 0: must be positive",)),
     (("run", "composition", "--set", "recipe.nothing=1"), ("no field 'nothing' in Recipe", "world")),
     (("run", "composition", "--set", "recipe.train.steps=soon"), ("recipe.train.steps", "'soon' is not of type int")),
+    (("run", "composition", "--set", "recipe.train.steps=-3"), ("--set recipe.train: steps must be positive",)),
     (("run", "composition", "--set", "recipe.train.lr=NaN"), ("recipe.train.lr", "not a finite number")),
     (("run", "composition", "--set", "recipe.net.transformer.heads=0"), ("heads must be positive",)),
     (("run", "composition", "--set", "recipe.seed"), ("write path=value",)),

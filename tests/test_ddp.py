@@ -44,12 +44,12 @@ def work(rank: int, port: int, root: Path) -> None:
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     root, port = tmp_path_factory.mktemp("ddp"), free_port()
-    start = multiprocessing.get_context("fork").Process
+    start = multiprocessing.get_context("spawn").Process
     processes = [start(target=work, args=(rank, port, root / "two")) for rank in range(2)]
     for p in processes:
         p.start()
     for p in processes:
-        p.join(60)
+        p.join(120)
     for p in processes:
         p.kill()
     assert [p.exitcode for p in processes] == [0, 0]

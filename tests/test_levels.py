@@ -5,7 +5,7 @@ import pytest
 from recombine.measure.intervals import student
 from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
 from recombine.studies.composition import judge_level2
-from recombine.studies.levels import best, curve, late, over_seeds, probe_of, seeds_of
+from recombine.studies.levels import best, curve, late, over_seeds, probe_of, seeds_of, summary
 
 
 def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "wary", **more) -> dict:
@@ -95,8 +95,8 @@ def test_a_verdict_on_paper_has_the_contracts_fields():
     said = judge(claim, Rows(), "full", 3, {"commit": "c"}).json("study")
     assert said == {
         "id": "X1", "study": "study", "paper": "P, Fig 1", "statement": "statement", "expected": "expected",
-        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "verdict": "reproduced", "scale": "full", "seeds": 3,
-        "provenance": {"commit": "c"},
+        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "verdict": "reproduced", "note": "", "scale": "full",
+        "seeds": 3, "provenance": {"commit": "c"},
     }  # fmt: skip
     assert SCALES == ("smoke", "laptop", "full")
 
@@ -119,3 +119,31 @@ def test_the_classifier_decides_level_two_and_the_strict_reader_stands_beside_it
     assert found.interval == student(list(values))
     with pytest.raises(LookupError):
         judge_level2(Rows(rows.where(level=0)))
+
+
+def test_a_summary_has_a_line_for_each_variant_and_every_level_it_has():
+    assert summary(ROWS) == [
+        "v: level 1 0.70, level 2 1.00 (late means, by wary)",
+        "w: level 1 0.90 (late means, by wary)",
+    ]
+    assert summary(Rows([{"kind": "train", "step": 1}])) == []
+
+
+TRAINED = Claim("D0", "A", "it holds", "> 0", lambda rows: Judgement(True, {"x": rows[0]["joint"]}), trained=True)
+
+
+def note(rows: Rows, claim: Claim = TRAINED, scale="full", seeds: int = 3) -> str:
+    return judge(claim, rows, scale, seeds, {}).json("s")["note"]
+
+
+def test_a_verdict_says_why_there_is_none_and_what_to_mind():
+    lacking = Claim("D0", "A", "it holds", "> 0", lambda rows: 1 / len(rows.one(kind="no such")))
+    assert note(ROWS) == ""
+    assert note(ROWS, lacking) == "0 rows match {'kind': 'no such'}, not one"
+    assert note(ROWS, scale="laptop") == note(ROWS, seeds=2) == "judged at full scale over 3 seeds or more"
+
+
+def test_seeds_that_shared_a_tokenizer_are_said_to_have():
+    old, new = {"kind": "ceiling", "joint": 1.0}, {"kind": "ceiling", "joint": 1.0, "seed": 0}
+    assert "one tokenizer" in note(Rows([*ROWS, old]))
+    assert note(Rows([*ROWS, new])) == ""

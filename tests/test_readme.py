@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from recombine.report.readme import cover, families, filled
+from recombine.report.readme import claims_page, cover, families, filled
+from recombine.store import read_json
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -13,6 +14,12 @@ TEXT = (ROOT / "README.md").read_text()
 
 def test_the_tables_are_those_of_the_shipped_results():
     assert filled(TEXT, ROOT / "results") == TEXT
+
+
+def test_the_page_of_all_claims_is_that_of_the_shipped_results():
+    page = (ROOT / "docs" / "claims.md").read_text()
+    assert claims_page(ROOT / "results") == page
+    assert page.count("\n| ") == 1 + sum(len(read_json(p)) for p in (ROOT / "results").glob("*/claims.json"))
 
 
 def test_filling_replaces_only_what_stands_between_the_markers():

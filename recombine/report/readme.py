@@ -2,6 +2,7 @@
 `make readme`; a test holds the file against it. Everything comes from what is on disk in results/."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def studies_table(results: Path) -> str:
     lines = ["| study | question | paper | claims | scale of the results |", "|---|---|---|---|---|"]
     for folder in folders(results):
         study, claims = read_json(folder / "study.json"), read_json(folder / "claims.json")
-        ids = [c["id"] for c in claims]
+        ids = sorted((c["id"] for c in claims), key=lambda i: (i[0], int(re.sub(r"\D", "", i))))
         alike = len({i[0] for i in ids}) == 1
         span = f"{ids[0]} to {ids[-1]}" if alike and len(ids) > 3 else ", ".join(ids)
         cells = (
@@ -37,17 +38,39 @@ def studies_table(results: Path) -> str:
     return "\n".join(lines)
 
 
-def claims_table(results: Path) -> str:
+def claims_table(results: Path, most: int = 1) -> str:
+    """A line for each claim; studies of theory, which have many and no chance in them, with one line in all, unless `most`
+    allows for more."""
     lines = ["| claim | statement | expected | measured | verdict |", "|---|---|---|---|---|"]
     for folder in folders(results):
-        lines += [claim_line(c) for c in read_json(folder / "claims.json")]
+        study, claims = read_json(folder / "study.json"), read_json(folder / "claims.json")
+        short = not study["runs"] and len(claims) > most
+        lines += [together(study, claims)] if short else [claim_line(c) for c in claims]
     return "\n".join(lines)
+
+
+def together(study: dict[str, Any], claims: list[dict[str, Any]]) -> str:
+    found = Counter(c["verdict"] for c in claims)
+    verdicts = ", ".join(f"{MARK[v]}: {found[v]}" for v in MARK if found[v])
+    where = "[each of them](docs/claims.md)"
+    return (
+        f"| {claims[0]['id']} to {claims[-1]['id']} | `{study['name']}`: {study['question']} | {where} | | {verdicts} |"
+    )
+
+
+def claims_page(results: Path) -> str:
+    head = "# All claims\n\nWith the verdicts of the reference results in [results/](../results). Made by `make readme`.\n\n"
+    return head + claims_table(results, most=99) + "\n"
 
 
 def claim_line(claim: dict[str, Any]) -> str:
     some = list(claim["measured"].items())[:4]
+    some += (
+        [("judge", claim["measured"]["judge"])] if "judge" in claim["measured"] and "judge" not in dict(some) else []
+    )
     measured = ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in some)
-    verdict = f"{MARK.get(claim['verdict'], claim['verdict'])}"
+    note = f" ({claim['note']})" if claim.get("note") else ""
+    verdict = f"{MARK.get(claim['verdict'], claim['verdict'])}{note}"
     cells = (claim["id"], claim["statement"], claim["expected"], measured, verdict)
     return "| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |"
 
@@ -104,6 +127,7 @@ def main() -> None:
     root = Path(__file__).parents[2]
     path = root / "README.md"
     path.write_text(filled(path.read_text(), root / "results"))
+    (root / "docs" / "claims.md").write_text(claims_page(root / "results"))
     for picture in (cover, families):
         picture(root / "results").save(root / "docs" / f"{picture.__name__}.png", optimize=True)
 

@@ -16,7 +16,7 @@ def write_site(directory: Path) -> Path:
     directory = Path(directory)
     folders = in_order(path.parent for path in directory.glob("*/study.json"))
     if not folders:
-        raise UsageError(f"{directory}: holds no study (no <study>/study.json)")
+        raise UsageError(f"{directory}: holds no study (no <study>/study.json); reference results are in results/")
     templates = environment()
     pages = [prepare(folder) for folder in folders]
     texts = [render_page(page, templates) for page in pages]

@@ -122,7 +122,7 @@ def _mean(scores: list[Score | None]) -> Score | None:
 
 def _variants(runs: list[Record], study: Record) -> list[Record]:
     """The runs that differ by seed alone, with their mean curve over the steps that all of them have."""
-    paper = study.get("paper_curve")
+    paper = None if study.get("own") else study.get("paper_curve")
     found = []
     for name in _unique(run["variant"] for run in runs):
         same = [run for run in runs if run["variant"] == name]

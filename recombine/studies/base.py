@@ -78,21 +78,35 @@ class Study:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judged claim; `json()` is how it stands in claims.json."""
+    """A judged claim; `json()` is how it stands in claims.json. `missing`: what the rows lack, if there is no judgement;
+    `caveat`: what to mind, if there is one."""
 
     claim: Claim
     judgement: Judgement | None
     scale: Scale
     seeds: int
     provenance: dict[str, Any] = field(default_factory=dict)
+    missing: str = ""
+    caveat: str = ""
 
     @property
     def word(self) -> str:
         if self.scale == "smoke":
             return "smoke"
-        if self.judgement is None or (self.claim.trained and (self.scale != "full" or self.seeds < MIN_SEEDS)):
+        if self.judgement is None or self.small:
             return "not measured"
         return {True: "reproduced", False: "not reproduced", "partly": "partly"}[self.judgement.holds]
+
+    @property
+    def small(self) -> bool:
+        return self.claim.trained and (self.scale != "full" or self.seeds < MIN_SEEDS)
+
+    @property
+    def note(self) -> str:
+        """Why there is no verdict, or what to mind about it."""
+        if self.judgement is None:
+            return self.missing
+        return f"judged at full scale over {MIN_SEEDS} seeds or more" if self.small else self.caveat
 
     def json(self, study: str) -> dict[str, Any]:
         c, j = self.claim, self.judgement
@@ -105,6 +119,7 @@ class Verdict:
             "measured": j.measured if j else {},
             "interval": list(j.interval) if j and j.interval else None,
             "verdict": self.word,
+            "note": self.note,
             "scale": self.scale,
             "seeds": self.seeds,
             "provenance": self.provenance,
@@ -113,7 +128,13 @@ class Verdict:
 
 def judge(claim: Claim, rows: Rows, scale: Scale, seeds: int, provenance: dict[str, Any]) -> Verdict:
     try:
-        judgement = claim.judge(rows)
-    except LookupError:
-        judgement = None
-    return Verdict(claim, judgement, scale, seeds, provenance)
+        judgement, missing = claim.judge(rows), ""
+    except LookupError as error:
+        judgement, missing = None, " ".join(map(str, error.args))
+    return Verdict(claim, judgement, scale, seeds, provenance, missing, caveat(rows))
+
+
+def caveat(rows: Rows) -> str:
+    """Rows of before every seed had a tokenizer of its own know less of chance than they seem to."""
+    shared = [r for r in rows.where(kind="ceiling") if "seed" not in r]
+    return "one tokenizer for all seeds: their spread is too small" if shared else ""

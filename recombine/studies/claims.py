@@ -32,6 +32,10 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def seeds(claim: dict[str, Any]) -> str:
+    return f"{claim['seeds']} seed{'s' * (claim['seeds'] != 1)}"
+
+
 def measured(claim: dict[str, Any]) -> str:
     return ", ".join(f"{k} {number(v)}" for k, v in claim["measured"].items()) or "-"
 
@@ -43,11 +47,8 @@ def table(paths: list[Path]) -> None:
     claims = read_all(paths)
     if not sys.stdout.isatty():
         for c in claims:
-            print(
-                "\t".join(
-                    [c["id"], c["verdict"], c["study"], c["scale"], f"{c['seeds']} seeds", c["expected"], measured(c)]
-                )
-            )
+            line = [c["id"], c["verdict"], c["study"], c["scale"], seeds(c), c["expected"], measured(c)]
+            print("\t".join(line + ([c["note"]] if c.get("note") else [])))
         return
     from rich.console import Console
     from rich.table import Table
@@ -65,6 +66,7 @@ def table(paths: list[Path]) -> None:
         row_styles=["", "on grey11"],
     )
     for c in claims:
-        verdict = f"[{MARKS[c['verdict']]}]{c['verdict']}[/]"
+        note = f"\n[dim]{c['note']}[/]" if c.get("note") else ""
+        verdict = f"[{MARKS[c['verdict']]}]{c['verdict']}[/]{note}"
         grid.add_row(c["id"], verdict, c["statement"], c["expected"], measured(c), c["scale"], str(c["seeds"]))
     Console().print(grid)

@@ -91,7 +91,8 @@ STUDY = Study(
             paper="A, Fig 4",
             statement="Level 2 is reached with the full continuous condition, unreliably with a quantised one, and not with "
             "10 % of factors dropped in training.",
-            expected="late level 2: continuous >= 0.95, at least 0.1 above quantised, that at least 0.1 above both dropouts",
+            expected="late level 2 by the judge: continuous >= 0.95, at least 0.1 above quantised, that at least 0.1 above "
+            "both dropouts",
             judge=judge_order,
             trained=True,
         ),

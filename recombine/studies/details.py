@@ -1,4 +1,4 @@
-"""On which details does it turn whether categories or values compose?
+"""Which details decide whether categories or values compose?
 
 The MaskGIT and the DiT of `objectives`, with one detail changed at a time, the same for both. None of them is about
 categories or values:
@@ -21,7 +21,7 @@ from typing import Any
 from recombine.studies import objectives, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
-from recombine.studies.levels import Found, best, clear, gain, late, over_seeds
+from recombine.studies.levels import Found, best, clear, gain, late, over_seeds, probe_of
 from recombine.studies.objectives import Family, Objectives
 from recombine.studies.recipe import Recipe
 from recombine.studies.runs import compute
@@ -75,12 +75,12 @@ def run(settings: Details, lab: Lab) -> list[Row]:
     return compute(settings.variants(), lab)
 
 
-def level2(rows: Rows, *details: str) -> tuple[dict[tuple[str, str], Found], dict[str, float]]:
+def level2(rows: Rows, *details: str) -> tuple[dict[tuple[str, str], Found], dict[str, float | str]]:
     """Late means at level 2 of both families, and what a claim says it measured: these and the best checkpoint."""
     found = {(f, d): over_seeds(rows, name_of(f, d), 2, late) for d in details for f in FAMILIES}
     measured = {name_of(f, d): value.mean for (f, d), value in found.items()}
     tops = {f"{name_of(f, d)}, best": over_seeds(rows, name_of(f, d), 2, best).mean for f, d in found}
-    return found, measured | tops
+    return found, measured | {"judge": probe_of(rows)} | tops
 
 
 def judge_labels(rows: Rows) -> Judgement:
@@ -124,7 +124,7 @@ def describe(settings: Details) -> dict[str, Any]:
 
 STUDY = Study(
     name="details",
-    question="On which details does it turn whether categories or values compose?",
+    question="Which details decide whether categories or values compose?",
     paper="beyond the papers",
     about=about(__doc__),
     cost={
@@ -140,7 +140,8 @@ STUDY = Study(
             paper="beyond the papers",
             statement="Labels decide which family composes: told true values, DiT does and MaskGIT does not; told classes, it "
             "is the other way round.",
-            expected="level 2 of DiT - MaskGIT >= 0.2 with values and <= -0.2 with classes, at least 0.5 apart; late means",
+            expected="level 2 of DiT - MaskGIT >= 0.2 with values and <= -0.2 with classes, at least 0.5 apart; late means by "
+            "the judge",
             judge=judge_labels,
             trained=True,
         ),
@@ -149,7 +150,8 @@ STUDY = Study(
             paper="beyond the papers",
             statement="It is what labels leave open that decides, not how they enter: told the centres of classes as numbers, "
             "both families do as when told classes.",
-            expected="centres go at least 0.7 of the way from values to classes at level 2, in both families; late means",
+            expected="centres go at least 0.7 of the way from values to classes at level 2, in both families; late means by "
+            "the judge",
             judge=judge_centres,
             trained=True,
         ),
@@ -157,7 +159,7 @@ STUDY = Study(
             id="B7",
             paper="beyond the papers",
             statement="A nuisance that moves helps: MaskGIT composes better where objects go anywhere than near the middle.",
-            expected="level 2 of MaskGIT, far - near >= 0.3, late means",
+            expected="level 2 of MaskGIT, far - near >= 0.3, late means by the judge",
             judge=judge_wander,
             trained=True,
         ),
@@ -165,7 +167,7 @@ STUDY = Study(
             id="B8",
             paper="beyond the papers",
             statement="Few pictures, seen often, undo composition: DiT loses level 2 with 1,500 pictures a composition.",
-            expected="level 2 of DiT with 60,000 - with 1,500 pictures a composition >= 0.3, late means",
+            expected="level 2 of DiT with 60,000 - with 1,500 pictures a composition >= 0.3, late means by the judge",
             judge=judge_few,
             trained=True,
         ),

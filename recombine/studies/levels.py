@@ -60,7 +60,7 @@ def over_seeds(
     return Found(fmean(values), student(values), values)
 
 
-def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], Found], dict[str, float]]:
+def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], Found], dict[str, float | str]]:
     """Late means of the variants in `papers` at each level, by the probe that judges; and what a claim says it measured: those
     at level 2 beside the paper's; then each one's other levels, its best checkpoint, and what a classifier says that must
     choose, the strict reader and, where it is right on real pictures, the linear probe; last how the judge reads real
@@ -69,14 +69,28 @@ def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], 
     known = {r["probe"] for r in rows.where(kind="accuracy")} - {probe_of(rows)}
     beside = {word: p for word, p in (("made to choose", "cnn"), ("strict reader", "read")) if p in known}
     beside |= {"linear probe": "linear"} if trusted(rows, "linear") else {}
-    measured: dict[str, float] = {name: found[name, 2].mean for name in papers}
-    measured |= {f"paper_{name}": paper for name, paper in papers.items()}
+    measured: dict[str, float | str] = {name: found[name, 2].mean for name in papers}
+    measured |= {f"paper_{name}": paper for name, paper in papers.items()} | {"judge": probe_of(rows)}
     for name in papers:
         measured |= {f"{name}, {word}": found[name, k].mean for k, word in ((1, "level 1"), (0, "seen"))}
         measured[f"{name}, best"] = over_seeds(rows, name, 2, best).mean
         measured |= {f"{name}, {w}": over_seeds(rows, name, 2, late, probe).mean for w, probe in beside.items()}
     real = rows.where(kind="probe", probe=probe_of(rows)).column("joint")
     return found, measured | ({"judge on real pictures, at worst": min(real)} if real else {})
+
+
+def summary(rows: Rows) -> list[str]:
+    """A line for each variant: its late means at every level, by the probe that judges."""
+    lines = []
+    for variant in dict.fromkeys(r["variant"] for r in rows.where(kind="accuracy")):
+        levels = sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)})
+        found = (f"{level_name(k)} {over_seeds(rows, variant, k, late).mean:.2f}" for k in levels)
+        lines.append(f"{variant}: {', '.join(found)} (late means, by {probe_of(rows)})")
+    return lines
+
+
+def level_name(level: int) -> str:
+    return "seen" if level == 0 else f"level {level}"
 
 
 def level_mean(rows: Rows, level: int) -> float:

@@ -1,6 +1,7 @@
 """The recipe that the trained composition studies share: world -> split -> net -> objective -> training -> samples -> rows."""
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Split, at_most_one_new, code
+from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
 
 PROBES_VERSION = 2
@@ -112,7 +114,8 @@ class Recipe:
         return replace(self, seed=self.seed + more, tokenizer=self.tokenizer.sown(more))
 
     def facts(self) -> dict[str, Any]:
-        """What a page needs to know of the compositions."""
+        """What a page needs to know of the compositions, and whose pictures they are."""
         factors = [{"name": f.name, "values": list(f.values)} for f in self.world.space.factors]
         levels = {code(c): self.split.level(c) for c in self.world.space.compositions}
-        return {"space": {"factors": factors}, "levels": levels}
+        own = f"the folder {Path(self.world.path).name}" if isinstance(self.world, Folder) else ""
+        return {"space": {"factors": factors}, "levels": levels, "own": own}

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from recombine.figures import LEVELS, Figure, canvas
 from recombine.studies.base import Rows
-from recombine.studies.levels import level_mean
-from recombine.studies.training_figures import level_name
+from recombine.studies.levels import level_mean, level_name
 
 
 def ceilings(rows: Rows, folder: Path) -> Figure:

@@ -109,7 +109,7 @@ STUDY = Study(
             id="D4",
             paper="A, Fig 2",
             statement="On VAE and on VQ latents alike, a DiT reaches level 2.",
-            expected="level 2 >= 0.8 for both and no more than 0.15 apart, late means (paper: 0.834, 0.848)",
+            expected="level 2 >= 0.8 for both and no more than 0.15 apart, late means by the judge (paper: 0.834, 0.848)",
             judge=judge_latents,
             trained=True,
         ),

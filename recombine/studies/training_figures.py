@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from recombine.figures import CYCLE, LEVELS, Figure, canvas
 from recombine.studies.base import Rows
-from recombine.studies.levels import curve, probe_of, seeds_of, trusted
+from recombine.studies.levels import curve, level_name, probe_of, seeds_of, trusted
 from recombine.worlds.factors import RESERVED
 
 EXPLAINED = {
@@ -31,10 +31,6 @@ def draw(rows: Rows, folder: Path) -> list[Figure]:
 
 def variants_of(rows: Rows) -> list[str]:
     return list(dict.fromkeys(rows.where(kind="accuracy").column("variant")))
-
-
-def level_name(level: int) -> str:
-    return "seen" if level == 0 else f"level {level}"
 
 
 def probes_of(rows: Rows) -> list[str]:
@@ -73,8 +69,8 @@ def levels(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
         "levels",
         "Accuracy per level over training",
-        f"Share of samples that show all factors asked for, by the probe that judges, {EXPLAINED[judge]}; levels are the "
-        "number of factors in which a composition differs from any seen one. Thin lines are seeds.",
+        f"Share of samples that show all factors asked for, by the probe that judges, '{judge}', {EXPLAINED[judge]}; levels "
+        "are the number of factors in which a composition differs from any seen one. Thin lines are seeds.",
     )
     count = len(variants)
     columns = count if count < 5 else next((c for c in (5, 4, 3) if count % c == 0), 4)
@@ -96,7 +92,7 @@ def others(rows: Rows, folder: Path) -> list[Figure]:
 
 def panels(rows: Rows, folder: Path, figure: Figure, which: list[tuple[str, str]], columns: int) -> Figure:
     """Accuracy per level over training: a panel for each variant and probe."""
-    high, named = -(-len(which) // columns), len({probe for _, probe in which}) > 1
+    high = -(-len(which) // columns)
     size = (3.0 * columns + 1.4, 2.9 * high + 0.3)
     with canvas(folder, figure, high, columns, size=size, sharey=True, sharex=True, squeeze=False) as axes:
         for axis in axes.flat[len(which) :]:
@@ -104,7 +100,7 @@ def panels(rows: Rows, folder: Path, figure: Figure, which: list[tuple[str, str]
         for axis, (variant, probe) in zip(axes.flat, which, strict=False):
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
                 plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
-            finish(axis, f"{variant}, by {probe}" if named else variant, legend=axis is axes[0][-1])
+            finish(axis, f"{variant}, by {probe}", legend=axis is axes[0][-1])
         for line in axes:
             line[0].set_ylabel("joint accuracy")
     return figure
@@ -117,8 +113,8 @@ def factors(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
         "factors",
         f"Factor by factor at {level_name(furthest)}",
-        f"Share of samples that show each factor as asked for, by the probe '{probe}'. The joint accuracy (dotted) is what a "
-        "composition needs.",
+        f"Share of samples that show each factor as asked for, by the probe '{probe}', since to refuse, as the judge "
+        "may, is to refuse all factors. The joint accuracy (dotted) is what a composition needs.",
     )
     size = (3.0 * len(variants) + 2.4, 3.2)
     with canvas(folder, figure, 1, len(variants), size=size, sharey=True, squeeze=False) as axes:

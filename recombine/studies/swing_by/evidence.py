@@ -55,7 +55,7 @@ def _cube(axis: Any, loss: dict[str, float]) -> Any:
                 axis.plot(*zip(place[u], place[v], strict=True), zorder=1, **look)
     colours = [max(value, 1e-3) for value in loss.values()]
     x, y = zip(*(place[v] for v in loss), strict=True)
-    dots = axis.scatter(x, y, c=colours, cmap="viridis_r", s=190, norm="log", zorder=2, linewidths=0)
+    dots = axis.scatter(x, y, c=colours, cmap="viridis_r", s=330, norm="log", zorder=2, linewidths=0)
     dots.set_clim(1e-1, 20)
     for v in loss:
         name = "".join(str(k + 1) for k, bit in enumerate(v) if bit == "1") or "0"
@@ -135,7 +135,7 @@ def laws(rows: Rows, folder: Path) -> Figure:
                 )
         middle.axvline(1.2258, color=GREY, lw=1, ls=":")
         middle.set(xlabel="σ₁", ylabel="time to 80 %", xlim=(1, 1.5), ylim=(0, 2.7))
-        middle.legend(fontsize=7.5, loc="upper right", ncols=2)
+        middle.legend(fontsize=7.5, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         for k, omega in enumerate(sorted(set(rows.where(kind="t8").column("omega")))):
             found = rows.where(kind="t8", omega=omega)
             right.plot(

@@ -54,9 +54,7 @@ def _path(axis: Any, x: list[float], y: list[float], ood: list[float]) -> None:
             )
     axis.plot(x[0], y[0], "o", color=INK, ms=4, zorder=5)
     axis.annotate("start", (x[0], y[0]), (4, -13), textcoords="offset points", fontsize=8.5)
-    for name, shift, side, at in zip(
-        ("lowest", "highest"), ((9, 1), (-7, -13)), ("left", "right"), cuts[1:-1], strict=False
-    ):
+    for name, shift, side, at in zip(("best", "worst"), ((9, 1), (-2, 8)), ("left", "right"), cuts[1:-1], strict=False):
         axis.plot(x[at], y[at], "o", color="white", mec=INK, mew=1.2, ms=6, zorder=5)
         axis.annotate(name, (x[at], y[at]), shift, textcoords="offset points", fontsize=8.5, ha=side)
 
