@@ -99,8 +99,9 @@ class RunFolder:
     @property
     def made(self) -> float:
         """When this folder was begun, in seconds since 1970; 0 where there is none."""
-        path = self.path / "config.json"
-        return path.stat().st_mtime if path.exists() else 0.0
+        with suppress(FileNotFoundError):  # another process may be erasing it
+            return (self.path / "config.json").stat().st_mtime
+        return 0.0
 
     @property
     def hollow(self) -> bool:
@@ -108,15 +109,19 @@ class RunFolder:
         return self.done and not (self.path / "model.safetensors").exists()
 
     @property
-    def weights(self) -> str:
-        """The fingerprint of its weights, by which others know them; empty where it is not done."""
-        return read_json(self.path / "done.json").get("weights", "") if self.done else ""
+    def fingerprint(self) -> str:
+        """Of its weights, by which others know them; empty where it is not done."""
+        with suppress(FileNotFoundError):
+            return json.loads((self.path / "done.json").read_text()).get("weights", "")
+        return ""
 
     @property
     def stale(self) -> bool:
         """Whether it was made on other weights than those it stands on."""
-        path = self.path / "basis.txt"
-        return bool(self.basis and self.made) and (path.read_text() if path.exists() else "") != self.basis
+        stood = ""
+        with suppress(FileNotFoundError):
+            stood = (self.path / "basis.txt").read_text()
+        return bool(self.basis and self.made) and stood != self.basis
 
     @contextmanager
     def held(self, wait: bool = True) -> Iterator[bool]:

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import torch
 import torch.distributed as dist
 from tiny import CONFIG, fit
 
+from recombine.config import override
 from recombine.machine import Machine
 from recombine.store import RunFolder, read_json
+from recombine.studies import composition
 from recombine.studies.lab import Lab
 
 
@@ -23,11 +26,30 @@ def free_port() -> int:
         return s.getsockname()[1]
 
 
+def join(rank: int, port: int) -> None:
+    """The environment that torchrun makes."""
+    said = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ.update({k: str(v) for k, v in said.items()})
+
+
+def together(work: Callable[..., None], root: Path) -> list[int | None]:
+    """Two processes at the same work; their exit codes, None for one that hangs."""
+    port, start = free_port(), multiprocessing.get_context("spawn").Process
+    processes = [start(target=work, args=(rank, port, root)) for rank in range(2)]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join(120)
+    found = [p.exitcode for p in processes]
+    for p in processes:
+        p.kill()
+    return found
+
+
 def work(rank: int, port: int, root: Path) -> None:
     """What torchrun starts: the environment says who we are, `Machine.find` joins the others. A run is trained as a study does
     it, looked up, and trained anew; only the first process locks its folder."""
-    said = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ.update({k: str(v) for k, v in said.items()})
+    join(rank, port)
     machine = Machine.find("cpu", quiet=True)
     assert (machine.rank, machine.processes) == (rank, 2)
     folder, train = RunFolder(root, CONFIG), lambda: fit(root, machine=machine)
@@ -43,16 +65,8 @@ def work(rank: int, port: int, root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    root, port = tmp_path_factory.mktemp("ddp"), free_port()
-    start = multiprocessing.get_context("spawn").Process
-    processes = [start(target=work, args=(rank, port, root / "two")) for rank in range(2)]
-    for p in processes:
-        p.start()
-    for p in processes:
-        p.join(120)
-    for p in processes:
-        p.kill()
-    assert [p.exitcode for p in processes] == [0, 0]
+    root = tmp_path_factory.mktemp("ddp")
+    assert together(work, root / "two") == [0, 0]
     return fit(root / "one"), fit(root / "two")
 
 
@@ -74,3 +88,21 @@ def test_every_row_is_written_once_and_says_the_same(folders):
 def test_the_run_says_that_two_took_part(folders):
     assert [read_json(f.path / "done.json")["processes"] for f in folders] == [1, 2]
     assert folders[1].load_state()[1] == CONFIG.steps
+
+
+def another_seed(rank: int, port: int, root: Path) -> None:
+    """The second seed finds what the probes are worth on disk, and needs them all the same: to judge, which one process does,
+    both must have made them."""
+    join(rank, port)
+    machine = Machine.find("cpu", quiet=True)
+    settings = override(
+        composition.settings("smoke"), "probe_steps=2", "recipe.train.steps=2", "samples=2", "world.size=21"
+    )
+    for seeds in (1, 2):
+        composition.run(settings, Lab(machine, root, "smoke", seeds))
+    dist.destroy_process_group()
+
+
+def test_processes_that_share_a_run_all_make_what_it_stands_on(tmp_path):
+    assert together(another_seed, tmp_path) == [0, 0]
+    assert len(list(tmp_path.glob("runs/*/samples"))) == 2

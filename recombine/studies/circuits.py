@@ -22,7 +22,6 @@ from recombine.config import UsageError
 from recombine.measure.heads import breadth
 from recombine.measure.intervals import student
 from recombine.objectives.jepa import Jepa
-from recombine.store import RunFolder
 from recombine.studies import circuit_figures, jepa
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.circuit_parts import Opening, opened
@@ -41,7 +40,7 @@ from recombine.studies.circuit_rows import (
     threshold,
     tidy,
 )
-from recombine.studies.lab import Lab
+from recombine.studies.lab import Lab, Measurement
 from recombine.studies.recipe import Recipe
 from recombine.studies.runs import Run, compute
 
@@ -87,15 +86,18 @@ def run(settings: Circuits, lab: Lab) -> list[Row]:
     sizes = settings.recipe.world.space.sizes
     if sum(n > 1 for n in sizes) < 2:
         raise UsageError(f"circuits compares factors: at least two must vary; this world's have {list(sizes)} values")
-    variants, how = settings.variants(), settings.opening
-    shut = lambda run: lab.lacks(RunFolder(lab.out, Opened(run.recipe, how), run.folder.weights))  # noqa: E731
-    rows = compute(variants, lab, weights=shut)
+    variants = settings.variants()
+    opening = lambda run: inside(run, settings.opening)  # noqa: E731
+    rows = compute(variants, lab, opens=lambda run: lab.unmeasured(opening(run)))
     for variant, seed in product(variants, range(lab.seeds)):
         one = Run(variants[variant].sown(seed), lab)
-        found = lab.measured(Opened(one.recipe, how), one.folder, one.train, lambda net, one=one: opened(one, how))
         about = {"variant": variant, "seed": seed, "run": one.folder.digest, "step": one.recipe.train.steps}
-        rows += [r | about for r in found]
+        rows += [r | about for r in lab.measured(opening(one))]
     return rows
+
+
+def inside(run: Run, how: Opening) -> Measurement:
+    return Measurement(Opened(run.recipe, how), (run.folder,), run.train, lambda net: opened(run, how))
 
 
 def judge_heads(rows: Rows) -> Judgement:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recombine.config import UsageError, to_json
 from recombine.figures import entry
@@ -21,10 +22,26 @@ TICK = 0.05
 """Seconds by which the clock of a file may be behind."""
 
 
+class Measurement(NamedTuple):
+    """Rows that are measured on the weights of other runs, `on`, and kept in a folder of their own. `ready` trains or loads
+    what `make` measures; neither is called where the rows are there."""
+
+    config: Any
+    on: tuple[RunFolder, ...]
+    ready: Callable[[], Any]
+    make: Callable[[Any], list[Row]]
+
+
+def in_other_hands(folder: RunFolder) -> bool:
+    with folder.held(wait=False) as free:
+        return not free
+
+
 @dataclass
 class Lab:
     """Where, how large, over how many seeds; `runs` collects what was trained. `fresh`: what was on disk when it `began` is
-    made anew. `ahead`: it is one of several processes that only train, each what no other has taken; rows are no matter."""
+    made anew. `ahead`: it is one of several processes that train and measure, each what no other has taken; what they give is
+    no matter."""
 
     machine: Machine
     out: Path
@@ -60,6 +77,7 @@ class Lab:
         return old or folder.stale or (weights and folder.hollow)
 
     def lacks(self, folder: RunFolder, weights: bool = False) -> bool:
+        """Whether there is something to be made."""
         return not folder.done or self.outdated(folder, weights)
 
     def renew(self, folder: RunFolder, weights: bool = False) -> None:
@@ -67,6 +85,7 @@ class Lab:
         if not (self.fresh or weights or folder.basis):
             return
         with folder.held():
+            self.machine.meet()  # nobody may still be looking at it
             if self.outdated(folder, weights) and self.machine.rank == 0:
                 folder.erase()
             self.machine.meet()
@@ -89,15 +108,20 @@ class Lab:
                 if mine:
                     make()
 
-    def measured(
-        self, config: Any, on: RunFolder, ready: Callable[[], Any], make: Callable[[Any], list[Row]]
-    ) -> list[Row]:
-        """Rows that were measured on the weights of the run `on`, kept in a folder of their own: they can be shown again
-        without these, and are measured again when these have changed. `ready` trains or loads what `make` measures; neither
-        is called where the rows are there."""
-        there = on.done and not self.lacks(RunFolder(self.out, config, on.weights))
-        what = None if there else ready()
-        folder = RunFolder(self.out, config, on.weights)
+    def kept(self, what: Measurement) -> RunFolder:
+        """Where its rows are; they hold for these weights alone."""
+        return RunFolder(self.out, what.config, "-".join(folder.fingerprint for folder in what.on))
+
+    def unmeasured(self, what: Measurement) -> bool:
+        return not all(folder.done for folder in what.on) or self.lacks(self.kept(what))
+
+    def measured(self, what: Measurement) -> list[Row]:
+        """Its rows, measured now or found on disk; there they can be shown again without the weights, and are measured again
+        when these have changed. Who works ahead leaves alone what others are training: they will measure it."""
+        if self.ahead and any(not folder.done and in_other_hands(folder) for folder in what.on):
+            return []
+        thing = what.ready() if self.unmeasured(what) else None
+        folder = self.kept(what)
         with self.turn(folder) as mine:
             if not mine:
                 return []
@@ -105,11 +129,11 @@ class Lab:
             self.machine.meet()
             folder.open()  # refuses a folder that holds another config
             if not done:
-                self._measure(folder, make, ready() if what is None else what)
-        return folder.rows()
+                self._measure(folder, partial(what.make, what.ready() if thing is None else thing))
+            return folder.rows()
 
-    def _measure(self, folder: RunFolder, make: Callable[[Any], list[Row]], what: Any) -> None:
-        began, rows = time.perf_counter(), make(what)
+    def _measure(self, folder: RunFolder, make: Callable[[], list[Row]]) -> None:
+        began, rows = time.perf_counter(), make()
         if self.machine.rank == 0:
             write_rows(folder.path / "metrics.jsonl", rows)
             folder.finish({"seconds": round(time.perf_counter() - began, 2), **self.machine.facts()})
@@ -128,8 +152,8 @@ class Lab:
                 folder.open()  # refuses a folder that holds another config
             else:
                 train()
+            rows = folder.rows()
         self.record(folder, variant, seed)
-        rows = folder.rows()
         if not any(r["kind"] == kind for r in rows):
             raise UsageError(f"{folder.path / 'metrics.jsonl'} holds no measurements; use --fresh to start over")
         return [r | {"run": folder.digest, "variant": variant, "seed": seed} for r in rows]

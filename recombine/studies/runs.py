@@ -18,11 +18,11 @@ from recombine.objectives.process import Denoiser, Guided
 from recombine.rng import seeded
 from recombine.store import RunFolder
 from recombine.studies.base import Row
+from recombine.studies.grounds import ceilings, exam, lay, make_probes
 from recombine.studies.lab import Lab
 from recombine.studies.recipe import Recipe
 from recombine.studies.sheets import write_sheet
 from recombine.studies.tokens import folder_of, open_codec
-from recombine.studies.worth import ceilings, exam, make_probes, needed
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.base import Codec
 from recombine.train.loop import train
@@ -149,30 +149,29 @@ class Run:
 
     @property
     def folder(self) -> RunFolder:
-        return RunFolder(self.lab.out, self.recipe, self.tokenizer.weights if self.tokenizer else "")
+        tokenizer = self.tokenizer
+        return RunFolder(self.lab.out, self.recipe, tokenizer.fingerprint if tokenizer else "")
 
     def train(self) -> nn.Module:
-        r, loss = self.recipe, self.recipe.objective.loss
+        r, loss, net = self.recipe, self.recipe.objective.loss, self.net
+        self.probes  # noqa: B018  # all processes make them, one of them measures
         plan = (self.batch, r.train, self.folder, self.machine, self.observe, r.evaluation.at(r.train.steps))
-        return train(self.net, loss, *plan, taught=r.objective.taught)
+        return train(net, loss, *plan, taught=r.objective.taught)
 
 
-def compute(recipes: dict[str, Recipe], lab: Lab, weights: Callable[[Run], bool] = lambda run: False) -> list[Row]:
+def compute(recipes: dict[str, Recipe], lab: Lab, opens: Callable[[Run], bool] = lambda run: False) -> list[Row]:
     """Train every variant for every seed, and give all accuracy rows; before them what each world's probes and each learned
-    tokenizer are worth. `weights`: whether a run's rows are not enough, because its network will be opened."""
+    tokenizer are worth. `opens`: whether a run's rows are not enough, because its network will be opened."""
     for recipe in recipes.values():
         recipe.check()
     sown = {(variant, seed): r.sown(seed) for variant, r in recipes.items() for seed in range(lab.seeds)}
-    lacking = [r for r in sown.values() if lab.lacks(Run(r, lab).folder, weights(Run(r, lab)))]
-    lab.prepare(job for recipe in lacking for job in needed(recipe, lab))
-    for recipe in lacking:  # a tokenizer that must be trained again comes first: what stands on it is stale then
-        open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
+    lay([r for r in sown.values() if opens(Run(r, lab)) or lab.lacks(Run(r, lab).folder)], lab)
     rows: list[Row] = []
     for i, world in enumerate(dict.fromkeys(r.world for r in recipes.values())):
         variant, recipe = next((v, r) for v, r in recipes.items() if r.world == world)
-        rows += [r | ({"variant": variant} if i else {}) for r in exam(recipe, lab)]
+        rows += [r | ({"variant": variant} if i else {}) for r in lab.measured(exam(recipe, lab))]
     rows += ceilings(sown, lab)
     for (variant, seed), recipe in sown.items():
         run = Run(recipe, lab)
-        rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy", weights(run))
+        rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy", opens(run))
     return rows

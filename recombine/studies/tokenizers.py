@@ -14,11 +14,11 @@ from typing import Any
 
 from recombine.studies import objectives, tokenizer_figures, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
+from recombine.studies.grounds import ceilings
 from recombine.studies.lab import Lab
 from recombine.studies.levels import judged, level_mean
 from recombine.studies.recipe import Recipe
 from recombine.studies.runs import compute
-from recombine.studies.worth import ceilings
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import FSQ, KL, Bottleneck
 

@@ -80,7 +80,8 @@ def trained(run: TokenizerRun, lab: Lab) -> AutoencoderNet:
         return (answer.float() - images).square().mean((1, 2, 3)) + penalty
 
     lab.renew(folder)
-    lab.note(f"tokenizer {tokenizer.name}, {tokenizer.data}: run {folder.digest}{' (on disk)' if folder.done else ''}")
+    there = " (on disk)" if folder.done and not folder.hollow else ""
+    lab.note(f"tokenizer {tokenizer.name}, {tokenizer.data}: run {folder.digest}{there}")
     return train(net, loss, batch, run.train, folder, lab.machine)
 
 

@@ -42,6 +42,7 @@ def train(
     run, this one waits for it; a finished run whose weights are gone is trained again, and so is one that stands on others.
     `observe(step)` is called with those weights in place at the steps in `observe_at`; its rows are kept in the folder."""
     with folder.held():
+        machine.meet()
         if (folder.hollow or folder.stale) and machine.rank == 0:
             folder.erase()
         machine.meet()
@@ -54,6 +55,7 @@ def train(
     with torch.no_grad():
         for name, tensor in weights.items():
             fit.params[name].copy_(tensor)
+            fit.params[name].grad = None
     return net
 
 

@@ -13,7 +13,7 @@ from recombine.objectives.compose import OneByOne
 from recombine.objectives.process import Denoiser
 from recombine.store import RunFolder
 from recombine.studies.base import Row
-from recombine.studies.lab import Lab
+from recombine.studies.lab import Lab, Measurement
 from recombine.studies.scenes.judge import Judge, short
 from recombine.studies.scenes.pictures import crossed
 from recombine.studies.scenes.recipe import SceneRecipe
@@ -63,34 +63,30 @@ class Addition:
         own = self.config.background == self.config.parts
         return OneByOne(self.run.denoiser(), None if own else self.trained(self.config.background).denoiser())
 
-    def sample(self, marks: Places) -> Float[Tensor, "b 3 h w"]:
+    def sample(self, marks: Places, denoiser: Denoiser | None = None) -> Float[Tensor, "b 3 h w"]:
         """From the noise that the model alone is given. In float32: what is rounded off would be added up, too."""
-        return self.run.sample(marks, self.run.noise(self.run.recipe.evaluation.samples), self.denoiser())
+        count = self.run.recipe.evaluation.samples
+        return self.run.sample(marks, self.run.noise(count), denoiser or self.denoiser())
 
     def rows(self) -> list[Row]:
         """Counted now, or found on disk."""
-        folder = self.folder
-        with self.lab.turn(folder) as mine:
-            if not mine:
-                return []
-            if not folder.done:
-                return self.measure()
-            folder.open()  # refuses a folder that holds another config
-            return folder.rows()
+        c, judge = self.config, self.judge
+        models = (SceneRun(r, self.lab, judge).folder for r in dict.fromkeys((c.parts, c.background)))
+        return self.lab.measured(Measurement(c, (*models, judge.folder), self.ready, self.measure))
 
-    def measure(self) -> list[Row]:
+    def ready(self) -> Denoiser:
+        self.judge.ready()
+        return self.denoiser()
+
+    def measure(self, denoiser: Denoiser) -> list[Row]:
         """What is drawn for every number of marks, counted; a sheet of pictures on disk."""
         e = self.config.parts.evaluation
         marks = self.judge.asked(e.samples)
-        images = self.sample(marks)
+        images = self.sample(marks, denoiser)
         found = self.judge.detector(images)
         about = {"kind": "added", "step": self.config.parts.train.steps}
         rows = [short(row) | about for row in curve(found, marks, e.radius)]
         if self.lab.machine.rank == 0:
-            self.folder.erase()
-            self.folder.open()
             drawn = crossed(images, marks, match(found, marks, e.radius)[0])
             write_sheet(self.folder.path / "samples" / SHEET, drawn.unflatten(0, (len(rows), -1))[:, :COLUMNS])
-            self.folder.append(rows)
-            self.folder.finish({})
         return rows

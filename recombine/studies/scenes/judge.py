@@ -12,7 +12,7 @@ from recombine.measure.detector import Detector, DetectorConfig, train_detector
 from recombine.rng import seeded
 from recombine.store import RunFolder
 from recombine.studies.base import Row, Rows
-from recombine.studies.lab import Lab
+from recombine.studies.lab import Lab, Measurement
 from recombine.studies.scenes.recipe import SceneRecipe
 from recombine.worlds.places import Places
 from recombine.worlds.scenes.scene import Scene
@@ -61,12 +61,16 @@ class Judge:
     def config(self) -> DetectorConfig:
         return self.recipe.detector.config(self.recipe.crowd)
 
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.lab.out, self.config)
+
     @cached_property
     def detector(self) -> Detector:
         """Trained, or from disk."""
-        folder = RunFolder(self.lab.out, self.config)
-        self.lab.renew(folder)
-        self.lab.note(f"detector: run {folder.digest}{' (on disk)' if folder.done else ''}")
+        self.lab.renew(self.folder)
+        there = self.folder.done and not self.folder.hollow
+        self.lab.note(f"detector: run {self.folder.digest}{' (on disk)' if there else ''}")
         return train_detector(self.config, self.lab.out, self.lab.machine)
 
     def rows(self) -> list[Row]:
@@ -74,11 +78,11 @@ class Judge:
         be expected to do better."""
         e = self.recipe.evaluation
         exam = Exam(self.config, e.marks, e.samples, self.recipe.detector.real, e.radius)
-        return self.lab.measured(exam, RunFolder(self.lab.out, self.config), self.ready, self.test)
+        return self.lab.measured(Measurement(exam, (self.folder,), self.ready, self.test))
 
     def ready(self) -> Detector:
-        """Scenes first: they complain where there is no room, before anything is trained."""
-        return self.scenes and self.detector
+        self.scenes  # noqa: B018  # complains where there is no room, before anything is trained
+        return self.detector
 
     def test(self, detector: Detector) -> list[Row]:
         device, world, scenes = self.lab.machine.device, self.recipe.crowd, self.scenes

@@ -166,6 +166,7 @@ class SceneRun:
 
     def train(self) -> None:
         r = self.recipe
+        self.judge.detector  # noqa: B018  # all processes make it, one of them counts
         plan = (self.batch, r.train, self.folder, self.lab.machine, self.observe, r.evaluation.at(r.train.steps))
         train(self.net, r.objective.loss, *plan)
 
@@ -178,6 +179,9 @@ def compute(recipes: dict[str, SceneRecipe], lab: Lab) -> Iterator[Row]:
     for world in {r.world for r in recipes.values()}:
         world.place(torch.tensor([max(world.counts)]), seeded("room"))  # complains where there is none
     judge = Judge(next(iter(recipes.values())), lab)
+    sown = [(v, seed, replace(r, seed=r.seed + seed)) for seed in range(lab.seeds) for v, r in recipes.items()]
+    if any(lab.lacks(SceneRun(recipe, lab, judge).folder) for _, _, recipe in sown):
+        judge.ready()  # a detector that is trained again is tested again
     tested = judge.rows()
     if tested and (why := doubt(Rows(tested))):
         lab.note(why)
@@ -185,7 +189,6 @@ def compute(recipes: dict[str, SceneRecipe], lab: Lab) -> Iterator[Row]:
     for variant, recipe in recipes.items():
         trained, strict = max(recipe.world.counts), int(recipe.strict)
         yield {"kind": "variant", "variant": variant, "trained": trained, "strict": strict}
-    for seed in range(lab.seeds):
-        for variant, recipe in recipes.items():
-            run = SceneRun(replace(recipe, seed=recipe.seed + seed), lab, judge)
-            yield from lab.rows_of(run.folder, run.train, variant, seed, "count")
+    for variant, seed, recipe in sown:
+        run = SceneRun(recipe, lab, judge)
+        yield from lab.rows_of(run.folder, run.train, variant, seed, "count")

@@ -1,4 +1,4 @@
-"""What a run relies on, probes and a learned tokenizer, made when it is needed; and what these are worth on real pictures,
+"""What runs stand on, probes and a learned tokenizer, made when they are needed; and what these are worth on real pictures,
 measured once and kept."""
 
 from collections.abc import Callable, Iterator
@@ -10,20 +10,24 @@ from recombine.measure.composing import judges, probe_configs, train_small, wort
 from recombine.measure.probes import Probe, ProbeConfig
 from recombine.store import RunFolder
 from recombine.studies.base import Row
-from recombine.studies.lab import Lab
+from recombine.studies.lab import Lab, Measurement
 from recombine.studies.recipe import Recipe
 from recombine.studies.tokens import TokenizerRun, ceiling, folder_of, open_codec
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.worlds.factors import Composition
 
+WORTH_VERSION = 1
+"""Rises when what is measured of probes or of tokenizers changes: these rows are kept."""
+
 
 @dataclass(frozen=True)
-class Exam:
+class ProbeExam:
     """Real and spoiled pictures for the probes of a world: `count` of every composition, and as many spoiled ones in all."""
 
     probes: tuple[ProbeConfig, ...]
     seen: tuple[Composition, ...]
     count: int
+    version: int = WORTH_VERSION
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Ceiling:
     probes: tuple[ProbeConfig, ...]
     seen: tuple[Composition, ...]
     count: int
+    version: int = WORTH_VERSION
 
 
 def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
@@ -57,31 +62,40 @@ def needed(recipe: Recipe, lab: Lab) -> Iterator[tuple[RunFolder, Callable[[], A
         yield folder_of(tokenizer, *where), partial(open_codec, tokenizer, *where)
 
 
-def exam(recipe: Recipe, lab: Lab) -> list[Row]:
+def lay(recipes: list[Recipe], lab: Lab) -> None:
+    """Make the probes and tokenizers of runs that will be trained or opened, before anything is believed that stands on them:
+    those that are trained again are not the same. Also for all processes of a run, since one of them alone measures."""
+    lab.machine.meet()  # all have seen what is missing
+    lab.prepare(job for recipe in recipes for job in needed(recipe, lab))
+    for recipe in recipes:
+        open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
+        make_probes(recipe, lab)
+
+
+def exam(recipe: Recipe, lab: Lab) -> Measurement:
     """What its probes are worth."""
     world, split, probes = recipe.world, recipe.split, probe_configs(recipe.world, recipe.evaluation.probe_steps)
-    known = (world, split, many(lab), lab.machine.device)
-    on, ready = RunFolder(lab.out, probes[0]), partial(make_probes, recipe, lab)
-    return lab.measured(Exam(probes, split.seen, many(lab)), on, ready, lambda made: worth(made, *known))
+    on, known = tuple(RunFolder(lab.out, p) for p in probes), (world, split, many(lab), lab.machine.device)
+    ready = partial(make_probes, recipe, lab)
+    return Measurement(ProbeExam(probes, split.seen, many(lab)), on, ready, lambda made: worth(made, *known))
 
 
 def ceilings(recipes: dict[tuple[str, int], Recipe], lab: Lab) -> Iterator[Row]:
     """What each recipe's tokenizer leaves of real pictures, by its probes: no generator behind it can be better. Nothing where
     pictures are not encoded. The recipes are named by variant and seed."""
-    plans = {name: limit(recipe, lab) for name, recipe in recipes.items() if isinstance(recipe.tokenizer, Autoencoder)}
-    lacking = [n for n, (config, on, *_) in plans.items() if lab.lacks(RunFolder(lab.out, config, on.weights))]
-    lab.prepare(job for name in lacking for job in needed(recipes[name], lab))
-    for (variant, seed), plan in plans.items():
-        yield from (r | {"variant": variant, "seed": seed} for r in lab.measured(*plan))
+    limits = {name: limit(recipe, lab) for name, recipe in recipes.items() if isinstance(recipe.tokenizer, Autoencoder)}
+    lab.prepare(job for name, what in limits.items() if lab.unmeasured(what) for job in needed(recipes[name], lab))
+    for (variant, seed), what in limits.items():
+        yield from (r | {"variant": variant, "seed": seed} for r in lab.measured(what))
 
 
-def limit(recipe: Recipe, lab: Lab) -> tuple[Ceiling, RunFolder, Callable[[], Any], Callable[[Any], list[Row]]]:
-    """How a tokenizer's ceiling is measured."""
-    world, split, tokenizer = recipe.world, recipe.split, recipe.tokenizer
-    made = TokenizerRun.of(tokenizer, world, split)
-    config = Ceiling(made, probe_configs(world, recipe.evaluation.probe_steps), split.seen, many(lab))
-    make = lambda codec: ceiling(codec, make_probes(recipe, lab), world, split, many(lab), lab.machine.device)  # noqa: E731
-    return config, RunFolder(lab.out, made), lambda: open_codec(tokenizer, world, split, lab), make
+def limit(recipe: Recipe, lab: Lab) -> Measurement:
+    """What a learned tokenizer is worth."""
+    world, split, probes = recipe.world, recipe.split, probe_configs(recipe.world, recipe.evaluation.probe_steps)
+    made, known = TokenizerRun.of(recipe.tokenizer, world, split), (world, split, many(lab), lab.machine.device)
+    on = tuple(RunFolder(lab.out, config) for config in (made, *probes))
+    ready = lambda: (open_codec(recipe.tokenizer, world, split, lab), make_probes(recipe, lab))  # noqa: E731
+    return Measurement(Ceiling(made, probes, split.seen, many(lab)), on, ready, lambda both: ceiling(*both, *known))
 
 
 def many(lab: Lab) -> int:

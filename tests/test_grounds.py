@@ -1,5 +1,8 @@
 """What runs stand on: rows outlive the weights they were measured on, and are measured again when these have changed."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree, rmtree
@@ -11,7 +14,7 @@ from recombine.config import override
 from recombine.store import RunFolder, load_tensors, read_json, write_json
 from recombine.studies import circuits, objectives, tokenizers
 from recombine.studies.base import Rows
-from recombine.studies.lab import Lab
+from recombine.studies.lab import Lab, Measurement
 from recombine.studies.recipe import Recipe
 from recombine.studies.runs import Run
 from recombine.tokenizers.pixels import Pixels
@@ -49,11 +52,11 @@ def touched(out: Path) -> dict[Path, int]:
 
 def test_equal_weights_have_equal_fingerprints_and_others_have_others(tmp_path):
     first, again = fit(tmp_path / "a"), fit(tmp_path / "b")
-    assert first.weights == again.weights
-    assert len(first.weights) == 16
+    assert first.fingerprint == again.fingerprint
+    assert len(first.fingerprint) == 16
     shake(again)
-    assert first.weights != again.weights
-    assert RunFolder(tmp_path, LATER).weights == ""
+    assert first.fingerprint != again.fingerprint
+    assert RunFolder(tmp_path, LATER).fingerprint == ""
 
 
 def test_a_folder_is_stale_when_it_was_made_on_other_weights(tmp_path):
@@ -82,7 +85,7 @@ class Counted:
         self.lab, self.on, self.made, self.ready = lab, on, 0, 0
 
     def rows(self) -> list[dict]:
-        return self.lab.measured(LATER, self.on, self._ready, self._make)
+        return self.lab.measured(Measurement(LATER, (self.on,), self._ready, self._make))
 
     def _ready(self) -> str:
         self.ready += 1
@@ -114,7 +117,7 @@ def test_rows_are_measured_again_when_the_weights_have_changed(counted):
 
 
 def test_a_measurement_that_was_cut_off_is_taken_again(counted, tmp_path):
-    RunFolder(tmp_path, LATER, counted.on.weights).open()
+    RunFolder(tmp_path, LATER, counted.on.fingerprint).open()
     assert [r["value"] for r in counted.rows()] == [1]
 
 
@@ -129,6 +132,28 @@ def test_who_works_ahead_measures_what_is_not_there_and_gives_nothing_for_what_i
     assert len(ahead.rows()) == 1
     assert ahead.rows() == []
     assert (ahead.made, counted.rows()) == (1, [{"kind": "count", "value": 1}])
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from tiny import CONFIG
+from recombine.store import RunFolder
+with RunFolder(Path(sys.argv[1]), CONFIG).held():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_who_works_ahead_does_not_wait_for_what_another_trains(tmp_path):
+    """That one will measure it, too."""
+    ahead = Counted(Lab(QUIET, tmp_path, "smoke", 1, ahead=True), RunFolder(tmp_path, CONFIG))
+    command, where = [sys.executable, "-c", HOLD, str(tmp_path)], {"PYTHONPATH": ":".join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | where) as other:
+        assert other.stdout.readline() == "held\n"
+        assert ahead.rows() == []
+        other.kill()
+    assert (ahead.made, ahead.ready) == (0, 0)
 
 
 # ---- studies on learned tokenizers
@@ -198,7 +223,7 @@ def test_a_lost_tokenizer_comes_before_the_runs_that_stand_on_it(trained):
     (tokenizer.path / "model.safetensors").unlink()
     rmtree(out / "runs" / next(r["run"] for r in rows if r["kind"] == "accuracy" and r["variant"] == "dit"))
     again = families(out)
-    assert tokenizer.weights == facts["weights"], "trained again; on a CPU that is exact"
+    assert tokenizer.fingerprint == facts["weights"], "trained again; on a CPU that is exact"
     stood = {(out / "runs" / r["run"] / "basis.txt").read_text() for r in again.where(kind="accuracy")}
     assert stood == {facts["weights"]}
 
@@ -217,6 +242,27 @@ def test_opened_models_are_shown_again_without_weights_and_opened_again_when_tra
     assert one.done
 
 
+def test_a_model_is_opened_with_the_tokenizer_it_was_trained_on(tmp_path):
+    """Nothing is missing but the tokenizer's weights and what was found inside the models."""
+    settings = override(circuits.settings("smoke"), *SHORT)
+    go = lambda: circuits.run(settings, Lab(QUIET, tmp_path, "smoke", 1))  # noqa: E731
+    rows, tokenizer = go(), tokenizer_of(tmp_path)
+    true, other = tokenizer.fingerprint, "those of a GPU"
+    write_json(tokenizer.path / "done.json", read_json(tokenizer.path / "done.json") | {"weights": other})
+    for path in tmp_path.glob("runs/*/basis.txt"):
+        path.write_text(path.read_text().replace(true, other))
+    (tokenizer.path / "model.safetensors").unlink()
+    for path in tmp_path.glob("runs/*/config.json"):
+        if read_json(path)["class"].endswith("Opened"):
+            rmtree(path.parent)
+    assert go() == rows
+    stood = {(tmp_path / "runs" / r["run"] / "basis.txt").read_text() for r in rows if r["kind"] == "accuracy"}
+    assert stood == {true} == {tokenizer.fingerprint}
+    before = touched(tmp_path)
+    assert go() == rows
+    assert touched(tmp_path) == before
+
+
 def test_the_ceilings_of_all_tokenizers_are_kept_and_shared_with_the_models(trained):
     out, _ = trained
     settings = override(tokenizers.settings("smoke"), *SHORT)
@@ -231,6 +277,6 @@ def test_the_ceilings_of_all_tokenizers_are_kept_and_shared_with_the_models(trai
 
 def test_the_probes_of_a_world_are_examined_once(trained):
     out, rows = trained
-    exams = [p for p in out.glob("runs/*/config.json") if read_json(p)["class"].endswith("worth.Exam")]
+    exams = [p for p in out.glob("runs/*/config.json") if read_json(p)["class"].endswith("ProbeExam")]
     assert len(exams) == 1
     assert len(rows.where(kind="refused")) == 4
