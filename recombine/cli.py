@@ -124,7 +124,7 @@ def _print_claims(folders: list[Path]) -> None:
     for folder in folders:
         for line in summary(Rows(read_rows(folder / "rows.jsonl"))):
             print(f"{folder.name}: {line}")
-    table([f / "claims.json" for f in folders])
+    table([f / "claims.json" for f in folders], brief=True)
 
 
 @app.command()

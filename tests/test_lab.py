@@ -2,16 +2,18 @@
 
 import json
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tiny import QUIET
 
 from recombine.config import UsageError
 from recombine.figures import Figure, canvas
 from recombine.store import read_json, read_rows, write_json
 from recombine.studies.base import Claim, Judgement, Rows, Study
-from recombine.studies.claims import measured, read_all, table
+from recombine.studies.claims import grid, measured, read_all, table
 from recombine.studies.lab import Lab, commit, judge_again, run_study
 from recombine.train.fit import TrainConfig
 
@@ -91,6 +93,19 @@ def test_claims_are_printed_one_a_line_with_their_numbers(tmp_path, capsys):
     assert first.split("\t") == ["T1", "reproduced", "dots", "laptop", "2 seeds", "x > 1", "largest 2"]
     assert second.split("\t")[-2:] == ["-", "0 rows match {'y': 1}, not one"]
     assert measured({"measured": {"a": 0.123456, "b": 3}}) == "a 0.1235, b 3"
+    assert measured({"measured": {"a": 0.123456, "b": 3}}, 1) == "a 0.1235, 1 more"
+
+
+def test_the_grid_of_claims_is_brief_or_whole_and_takes_no_text_for_markup(tmp_path):
+    claims = read_json(ran(tmp_path) / "claims.json")
+    claims[0] |= {"statement": "[bold]not bold", "note": "mind [this]"}
+    console = Console(file=StringIO(), width=160)
+    for brief in (True, False):
+        console.print(grid(claims, brief))
+        said = console.file.getvalue()
+        assert "[bold]not bold" in said
+        assert "mind [this]" in said
+        assert ("x > 1" in said) != brief
 
 
 @pytest.mark.parametrize("content", ["{}", "nonsense", '"text"'])

@@ -36,12 +36,16 @@ def seeds(claim: dict[str, Any]) -> str:
     return f"{claim['seeds']} seed{'s' * (claim['seeds'] != 1)}"
 
 
-def measured(claim: dict[str, Any]) -> str:
-    return ", ".join(f"{k} {number(v)}" for k, v in claim["measured"].items()) or "-"
+def measured(claim: dict[str, Any], most: int | None = None) -> str:
+    """All values, or the first ones and how many there are besides."""
+    values = [f"{k} {number(v)}" for k, v in claim["measured"].items()]
+    more = len(values[most:]) if most is not None else 0
+    return (", ".join(values[:most]) or "-") + (f", {more} more" if more else "")
 
 
-def table(paths: list[Path]) -> None:
-    """Print the claims: a table on a terminal, tab-separated lines otherwise."""
+def table(paths: list[Path], brief: bool = False) -> None:
+    """Print the claims: a table on a terminal, tab-separated lines otherwise. `brief`: on a terminal, without what was expected
+    and with the first values only; the report has all."""
     import sys
 
     claims = read_all(paths)
@@ -51,22 +55,20 @@ def table(paths: list[Path]) -> None:
             print("\t".join(line + ([c["note"]] if c.get("note") else [])))
         return
     from rich.console import Console
+
+    Console().print(grid(claims, brief))
+
+
+def grid(claims: list[dict[str, Any]], brief: bool) -> Any:
+    from rich.markup import escape
     from rich.table import Table
 
-    grid = Table(
-        "id",
-        "verdict",
-        "claim",
-        "expected",
-        "measured",
-        "scale",
-        "seeds",
-        pad_edge=False,
-        box=None,
-        row_styles=["", "on grey11"],
-    )
+    heads = ("id", "verdict", "claim", *(() if brief else ("expected",)), "measured", "scale")
+    made = Table(*heads, pad_edge=False, box=None, row_styles=["", "on grey11"])
     for c in claims:
-        note = f"\n[dim]{c['note']}[/]" if c.get("note") else ""
+        note = f"\n[dim]{escape(c['note'])}[/]" if c.get("note") else ""
         verdict = f"[{MARKS[c['verdict']]}]{c['verdict']}[/]{note}"
-        grid.add_row(c["id"], verdict, c["statement"], c["expected"], measured(c), c["scale"], str(c["seeds"]))
-    Console().print(grid)
+        expected = () if brief else (escape(c["expected"]),)
+        found = escape(measured(c, 3 if brief else None))
+        made.add_row(c["id"], verdict, escape(c["statement"]), *expected, found, f"{c['scale']}, {seeds(c)}")
+    return made
