@@ -14,7 +14,7 @@ from synthetic_results import BAD, LEVELS, STEPS, accuracy, hostile, make_result
 
 from recombine.config import UsageError
 from recombine.report import render, sheets, training, write_site, write_study
-from recombine.report.read import read_results
+from recombine.report.read import read_results, word
 from recombine.report.svg import inline_svg
 
 OUTSIDE = re.compile(r"""(src|href|action|poster)\s*=\s*["']?\s*(https?:|//)|url\(\s*["']?(https?:|//)|@import""", re.I)
@@ -242,3 +242,17 @@ def test_a_probe_is_shown_at_its_worst_where_runs_are_of_several_worlds():
     assert real({"quality": quality}, "cnn", {"code": "111", "level": 2}) is None
     rows = [{"kind": "refused", "probe": p, "share": s} for p, s in (("wary", 0.99), ("wary", 0.97), ("cnn", 0.0))]
     assert _refused(rows, Path("rows.jsonl")) == {"wary": 0.97}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "paper", "said"),
+    [
+        ("reproduced", "A, Fig 3", "reproduced"),
+        ("reproduced", "beyond the papers", "holds"),
+        ("not reproduced", "beyond the papers", "does not hold"),
+        ("not reproduced", None, "not reproduced"),
+        ("partly", "beyond the papers", "partly"),
+    ],
+)
+def test_what_no_paper_claimed_is_not_said_to_be_reproduced(verdict, paper, said):
+    assert word({"verdict": verdict, "paper": paper}) == said

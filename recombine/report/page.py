@@ -8,7 +8,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from recombine.config import UsageError
-from recombine.report.read import VERDICTS, Record, Results, read_json, read_results
+from recombine.report.read import WORDS, Record, Results, read_json, read_results
 from recombine.report.render import environment, widget, write
 from recombine.report.sheets import picture_uri
 from recombine.report.svg import inline_svg
@@ -55,8 +55,8 @@ def prepare(folder: Path) -> Page:
 
 def count(claims: list[Record]) -> list[tuple[str, int]]:
     """How many claims have each verdict, best first."""
-    found = Counter(claim["verdict"] for claim in claims)
-    return [(verdict, found[verdict]) for verdict in VERDICTS if found[verdict]]
+    found = Counter(claim["word"] for claim in claims)
+    return [(verdict, found[verdict]) for verdict in WORDS if found[verdict]]
 
 
 def show(folder: Path, figure: Record, prefix: str = "f") -> Shown:

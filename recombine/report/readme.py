@@ -9,13 +9,16 @@ from typing import Any
 from PIL import Image
 
 from recombine.figures import LEVELS
+from recombine.report.read import word
 from recombine.report.site import in_order
 from recombine.store import read_json
 
 MARK = {
     "reproduced": "✅ reproduced",
+    "holds": "✅ holds",
     "partly": "🟡 partly",
     "not reproduced": "❌ not reproduced",
+    "does not hold": "❌ does not hold",
     "not measured": "– not measured",
 }
 
@@ -50,7 +53,7 @@ def claims_table(results: Path, most: int = 1) -> str:
 
 
 def together(study: dict[str, Any], claims: list[dict[str, Any]]) -> str:
-    found = Counter(c["verdict"] for c in claims)
+    found = Counter(word(c) for c in claims)
     verdicts = ", ".join(f"{MARK[v]}: {found[v]}" for v in MARK if found[v])
     where = "[each of them](docs/claims.md)"
     return (
@@ -70,7 +73,7 @@ def claim_line(claim: dict[str, Any]) -> str:
     )
     measured = ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in some)
     note = f" ({claim['note']})" if claim.get("note") else ""
-    verdict = f"{MARK.get(claim['verdict'], claim['verdict'])}{note}"
+    verdict = f"{MARK.get(word(claim), word(claim))}{note}"
     cells = (claim["id"], claim["statement"], claim["expected"], measured, verdict)
     return "| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |"
 

@@ -23,7 +23,15 @@ PAPERS = {
     "C": "Yang et al., Swing-by Dynamics in Concept Learning and Compositional Generalization, arXiv 2410.08309",
 }
 REFERENCE = re.compile(r"paper_(.+)|(.+)_(?:paper|law|expected)")
-MARKS = {"reproduced": "✓", "partly": "◐", "not reproduced": "✕", "not measured": "–", "smoke": "·"}
+MARKS = {
+    "reproduced": "✓",
+    "holds": "✓",
+    "partly": "◐",
+    "not reproduced": "✕",
+    "does not hold": "✕",
+    "not measured": "–",
+}
+MARKS |= {"smoke": "·"}
 
 
 def environment() -> Environment:
