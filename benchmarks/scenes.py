@@ -32,14 +32,10 @@ def on_one_core() -> Iterator[dict]:
             lambda world=world, scene=scene: [world.draw(part) for part in scene.split(1)], 12, repeats=3
         )
         yield {"name": f"draw, {name}, one core", "value": batch, "ratio": batch / single, "beside": "one at a time"}
-    world = Scenes(samples=1, size=16)
-    place = per_second(lambda: world.place(torch.tensor([1, 2, 3] * 100), seeded("bench")), 300)
-    yield {
-        "name": "place, 1 to 3 objects, one core",
-        "value": place,
-        "ratio": place / batch,
-        "beside": "draw, 12 slots",
-    }
+    world, counts = CASES["1 to 3 objects"]
+    place = per_second(lambda: world.place(torch.tensor(counts * 100), seeded("bench")), 300)
+    drawn = per_second(lambda: world.draw(scenes(world, counts, 12, "cpu")), 12, repeats=3)
+    yield {"name": "place, 1 to 3 objects, one core", "value": place, "ratio": place / drawn, "beside": "draw"}
 
 
 def on_gpu(core: list[dict]) -> Iterator[dict]:

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,18 +85,14 @@ def run(
     from recombine.machine import Machine
     from recombine.report.site import write_site
     from recombine.studies.lab import Lab, run_study
+    from recombine.studies.workers import Plan, spread
 
     machine = Machine.find(device, tensorboard=str(out / "tensorboard"))
     lab = Lab(machine, out, scale, seeds or SEEDS[scale], fresh)
     _writable(out)
     taken = tuple(s.name for s in studies)
-    with ExitStack() as stack:
-        through = iter(taken)
-        if workers > 1:
-            from recombine.studies.workers import Plan, spread
-
-            plan = Plan(taken, tuple(set_), lab.scale, lab.seeds, device, out, fresh, lab.began, workers)
-            through = stack.enter_context(spread(plan, lab.note))
+    plan = Plan(taken, tuple(set_), lab.scale, lab.seeds, device, out, fresh, lab.began, workers)
+    with spread(plan, lab.note) if workers > 1 else nullcontext(iter(taken)) as through:
         for study, chosen, _ in zip(studies, settings, through, strict=True):
             lab.note(f"== {study.name}: {study.question}")
             run_study(study, chosen, lab)

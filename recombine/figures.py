@@ -14,6 +14,7 @@ INK = "#1b1d22"
 SEEN, LEVEL1, LEVEL2 = "#56C1FF", "#FF95CA", "#ED220D"
 """The paper's colours: seen compositions, one factor away, two factors away."""
 LEVELS = (SEEN, LEVEL1, LEVEL2, "#7A0F5C", "#3D0A3A")
+
 CYCLE = ("#3B7DD8", "#E4572E", "#2A9D6F", "#8E5FC7", "#D9A21B", "#1FA3A8", "#C2477F", "#7A7F87")
 
 STYLE = {
@@ -42,6 +43,11 @@ STYLE = {
     "savefig.facecolor": "none",
     "figure.constrained_layout.use": True,
 }
+
+
+def level_name(level: int) -> str:
+    """A level in words: how many factors away from anything seen."""
+    return "seen" if level == 0 else f"level {level}"
 
 
 @dataclass(frozen=True)

@@ -186,14 +186,14 @@ class RunFolder:
 
     def save_model(self, tensors: dict[str, Tensor], step: int) -> str:
         """The fingerprint of what was saved."""
-        return self._save("model.safetensors", tensors, step)
+        return hashlib.sha256(self._save("model.safetensors", tensors, step)).hexdigest()[:16]
 
-    def _save(self, name: str, tensors: dict[str, Tensor], step: int) -> str:
+    def _save(self, name: str, tensors: dict[str, Tensor], step: int) -> bytes:
         """One metadata entry, not two: safetensors writes several in random order, and equal runs must be equal files."""
         held = {k: v.detach().contiguous() for k, v in tensors.items()}
         data = save(held, metadata={"run": f"{self.digest} step {step}"})
         write_atomic(self.path / name, data)
-        return hashlib.sha256(data).hexdigest()[:16]
+        return data
 
     def load_state(self) -> tuple[dict[str, Tensor], int] | None:
         """The last saved state and its step, or None for a run that has not saved yet."""

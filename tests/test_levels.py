@@ -95,7 +95,7 @@ def test_a_verdict_on_paper_has_the_contracts_fields():
     said = judge(claim, Rows(), "full", 3, {"commit": "c"}).json("study")
     assert said == {
         "id": "X1", "study": "study", "paper": "P, Fig 1", "statement": "statement", "expected": "expected",
-        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "verdict": "reproduced", "note": "", "scale": "full",
+        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "verdict": "reproduced", "said": "reproduced", "note": "", "scale": "full",
         "seeds": 3, "provenance": {"commit": "c"},
     }  # fmt: skip
     assert SCALES == ("smoke", "laptop", "full")
@@ -147,3 +147,18 @@ def test_seeds_that_shared_a_tokenizer_are_said_to_have():
     old, new = {"kind": "ceiling", "joint": 1.0}, {"kind": "ceiling", "joint": 1.0, "seed": 0}
     assert "one tokenizer" in note(Rows([*ROWS, old]))
     assert note(Rows([*ROWS, new])) == ""
+
+
+@pytest.mark.parametrize(
+    ("paper", "holds", "said"),
+    [
+        ("A, Fig 3", True, "reproduced"),
+        ("A, Fig 3", False, "not reproduced"),
+        ("beyond the papers", True, "holds"),
+        ("beyond the papers", False, "does not hold"),
+        ("beyond the papers", "partly", "partly"),
+    ],
+)
+def test_what_no_paper_claimed_is_not_said_to_be_reproduced(paper, holds, said):
+    claim = Claim("B0", paper, "it holds", "> 0", lambda rows: Judgement(holds, {}))
+    assert judge(claim, Rows(), "full", 3, {}).json("s")["said"] == said

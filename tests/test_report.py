@@ -14,7 +14,7 @@ from synthetic_results import BAD, LEVELS, STEPS, accuracy, hostile, make_result
 
 from recombine.config import UsageError
 from recombine.report import render, sheets, training, write_site, write_study
-from recombine.report.read import read_results, word
+from recombine.report.read import read_claims, read_json, read_results
 from recombine.report.svg import inline_svg
 
 OUTSIDE = re.compile(r"""(src|href|action|poster)\s*=\s*["']?\s*(https?:|//)|url\(\s*["']?(https?:|//)|@import""", re.I)
@@ -244,15 +244,10 @@ def test_a_probe_is_shown_at_its_worst_where_runs_are_of_several_worlds():
     assert _refused(rows, Path("rows.jsonl")) == {"wary": 0.97}
 
 
-@pytest.mark.parametrize(
-    ("verdict", "paper", "said"),
-    [
-        ("reproduced", "A, Fig 3", "reproduced"),
-        ("reproduced", "beyond the papers", "holds"),
-        ("not reproduced", "beyond the papers", "does not hold"),
-        ("not reproduced", None, "not reproduced"),
-        ("partly", "beyond the papers", "partly"),
-    ],
-)
-def test_what_no_paper_claimed_is_not_said_to_be_reproduced(verdict, paper, said):
-    assert word({"verdict": verdict, "paper": paper}) == said
+def test_a_verdict_is_said_in_the_words_of_the_claim_unless_they_are_none(site):
+    path = next(site.glob("*/claims.json"))
+    claim = read_json(path)[0] | {"verdict": "reproduced"}
+    for said, shown in (("holds", "holds"), ("<b>splendid</b>", "reproduced"), (None, "reproduced")):
+        other = path.with_name("other.json")
+        other.write_text(json.dumps([claim | {"said": said}]))
+        assert read_claims(other)[0]["said"] == shown

@@ -55,7 +55,7 @@ def prepare(folder: Path) -> Page:
 
 def count(claims: list[Record]) -> list[tuple[str, int]]:
     """How many claims have each verdict, best first."""
-    found = Counter(claim["word"] for claim in claims)
+    found = Counter(claim["said"] for claim in claims)
     return [(verdict, found[verdict]) for verdict in WORDS if found[verdict]]
 
 

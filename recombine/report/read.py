@@ -11,9 +11,8 @@ from recombine.config import UsageError
 
 Record = dict[str, Any]
 VERDICTS = ("reproduced", "partly", "not reproduced", "not measured", "smoke")
-OWN = {"reproduced": "holds", "not reproduced": "does not hold"}
-"""What is said of claims that no paper made: there is nothing to reproduce."""
 WORDS = ("reproduced", "holds", "partly", "not reproduced", "does not hold", "not measured", "smoke")
+"""How verdicts are said, best first."""
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -69,13 +68,8 @@ def read_claims(path: Path) -> list[Record]:
                 raise UsageError(f"{path}: claim {claim.get('id')!r} needs a text as its {key!r}")
         if claim["verdict"] not in VERDICTS:
             raise UsageError(f"{path}: {claim['verdict']!r} is no verdict; allowed are {', '.join(VERDICTS)}")
-    return [claim | {"word": word(claim)} for claim in claims]
-
-
-def word(claim: Record) -> str:
-    """The verdict as it is said."""
-    own = str(claim.get("paper") or "").startswith("beyond")
-    return OWN.get(claim["verdict"], claim["verdict"]) if own else claim["verdict"]
+    said = [claim["said"] if claim.get("said") in WORDS else claim["verdict"] for claim in claims]
+    return [claim | {"said": words} for claim, words in zip(claims, said, strict=True)]
 
 
 def records(value: Any, path: Path, what: str) -> list[Record]:

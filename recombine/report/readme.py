@@ -9,7 +9,7 @@ from typing import Any
 from PIL import Image
 
 from recombine.figures import LEVELS
-from recombine.report.read import word
+from recombine.report.read import read_claims
 from recombine.report.site import in_order
 from recombine.store import read_json
 
@@ -26,7 +26,7 @@ MARK = {
 def studies_table(results: Path) -> str:
     lines = ["| study | question | paper | claims | scale of the results |", "|---|---|---|---|---|"]
     for folder in folders(results):
-        study, claims = read_json(folder / "study.json"), read_json(folder / "claims.json")
+        study, claims = read_json(folder / "study.json"), read_claims(folder / "claims.json")
         ids = sorted((c["id"] for c in claims), key=lambda i: (i[0], int(re.sub(r"\D", "", i))))
         alike = len({i[0] for i in ids}) == 1
         span = f"{ids[0]} to {ids[-1]}" if alike and len(ids) > 3 else ", ".join(ids)
@@ -46,14 +46,14 @@ def claims_table(results: Path, most: int = 1) -> str:
     allows for more."""
     lines = ["| claim | statement | expected | measured | verdict |", "|---|---|---|---|---|"]
     for folder in folders(results):
-        study, claims = read_json(folder / "study.json"), read_json(folder / "claims.json")
+        study, claims = read_json(folder / "study.json"), read_claims(folder / "claims.json")
         short = not study["runs"] and len(claims) > most
         lines += [together(study, claims)] if short else [claim_line(c) for c in claims]
     return "\n".join(lines)
 
 
 def together(study: dict[str, Any], claims: list[dict[str, Any]]) -> str:
-    found = Counter(word(c) for c in claims)
+    found = Counter(c["said"] for c in claims)
     verdicts = ", ".join(f"{MARK[v]}: {found[v]}" for v in MARK if found[v])
     where = "[each of them](docs/claims.md)"
     return (
@@ -73,7 +73,7 @@ def claim_line(claim: dict[str, Any]) -> str:
     )
     measured = ", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in some)
     note = f" ({claim['note']})" if claim.get("note") else ""
-    verdict = f"{MARK.get(word(claim), word(claim))}{note}"
+    verdict = MARK.get(claim["said"], claim["said"]) + note
     cells = (claim["id"], claim["statement"], claim["expected"], measured, verdict)
     return "| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |"
 

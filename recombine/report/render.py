@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup, escape
 
-from recombine.figures import LEVELS
+from recombine.figures import LEVELS, level_name
 
 HERE = Path(__file__).parent
 SCRIPTS = ("curves.js", "page.js")
@@ -37,8 +37,8 @@ MARKS |= {"smoke": "·"}
 def environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    written = (number, percent, prose, script_json, pretty, duration, beside, level, kebab)
-    made.filters |= {function.__name__: function for function in written}
+    written = (number, percent, prose, script_json, pretty, duration, beside, kebab)
+    made.filters |= {function.__name__: function for function in written} | {"level": level_name}
     script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     nonce = hashlib.sha256(script.encode()).hexdigest()[:24]
     style = (HERE / "style.css").read_text(encoding="utf-8")
@@ -84,10 +84,6 @@ def duration(seconds: Any) -> str:
         if seconds < limit:
             return f"{seconds / unit:.1f} {name}"
     return f"{seconds / 3600:.1f} h"
-
-
-def level(number: Any) -> str:
-    return "seen" if number == 0 else f"level {number}"
 
 
 def kebab(verdict: str) -> str:

@@ -11,6 +11,7 @@ Row = dict[str, float | int | str | None]
 Scale = Literal["smoke", "laptop", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "full")
 MIN_SEEDS = 3
+OWN = {"reproduced": "holds", "not reproduced": "does not hold"}
 
 
 def about(doc: str | None) -> str:
@@ -98,6 +99,11 @@ class Verdict:
         return {True: "reproduced", False: "not reproduced", "partly": "partly"}[self.judgement.holds]
 
     @property
+    def said(self) -> str:
+        """The verdict in words: where no paper claimed it, there is nothing to reproduce."""
+        return OWN.get(self.word, self.word) if self.claim.paper.startswith("beyond") else self.word
+
+    @property
     def small(self) -> bool:
         return self.claim.trained and (self.scale != "full" or self.seeds < MIN_SEEDS)
 
@@ -119,6 +125,7 @@ class Verdict:
             "measured": j.measured if j else {},
             "interval": list(j.interval) if j and j.interval else None,
             "verdict": self.word,
+            "said": self.said,
             "note": self.note,
             "scale": self.scale,
             "seeds": self.seeds,

@@ -6,7 +6,8 @@ from typing import Any
 from recombine.config import UsageError
 from recombine.store import read_json
 
-MARKS = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not measured": "dim", "smoke": "dim"}
+MARKS = {"reproduced": "green", "holds": "green", "partly": "yellow", "not reproduced": "red", "does not hold": "red"}
+MARKS |= {"not measured": "dim", "smoke": "dim"}
 
 
 KEYS = {"id", "verdict", "study", "scale", "seeds", "expected", "statement", "measured"}
@@ -66,8 +67,9 @@ def grid(claims: list[dict[str, Any]], brief: bool) -> Any:
     heads = ("id", "verdict", "claim", *(() if brief else ("expected",)), "measured", "scale")
     made = Table(*heads, pad_edge=False, box=None, row_styles=["", "on grey11"])
     for c in claims:
+        said = c.get("said", c["verdict"])
         note = f"\n[dim]{escape(c['note'])}[/]" if c.get("note") else ""
-        verdict = f"[{MARKS[c['verdict']]}]{c['verdict']}[/]{note}"
+        verdict = f"[{MARKS[said]}]{said}[/]{note}"
         expected = () if brief else (escape(c["expected"]),)
         found = escape(measured(c, 3 if brief else None))
         made.add_row(c["id"], verdict, escape(c["statement"]), *expected, found, f"{c['scale']}, {seeds(c)}")

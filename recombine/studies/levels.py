@@ -4,6 +4,7 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import NamedTuple
 
+from recombine.figures import level_name
 from recombine.measure.composing import TRUST
 from recombine.measure.intervals import student
 from recombine.studies.base import Rows
@@ -87,10 +88,6 @@ def summary(rows: Rows) -> list[str]:
         found = (f"{level_name(k)} {over_seeds(rows, variant, k, late).mean:.2f}" for k in levels)
         lines.append(f"{variant}: {', '.join(found)} (late means, by {probe_of(rows)})")
     return lines
-
-
-def level_name(level: int) -> str:
-    return "seen" if level == 0 else f"level {level}"
 
 
 def level_mean(rows: Rows, level: int) -> float:

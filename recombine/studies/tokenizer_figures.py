@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from recombine.figures import LEVELS, Figure, canvas
+from recombine.figures import LEVELS, Figure, canvas, level_name
 from recombine.studies.base import Rows
-from recombine.studies.levels import level_mean, level_name
+from recombine.studies.levels import level_mean
 
 
 def ceilings(rows: Rows, folder: Path) -> Figure:

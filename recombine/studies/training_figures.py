@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recombine.figures import CYCLE, LEVELS, Figure, canvas
+from recombine.figures import CYCLE, LEVELS, Figure, canvas, level_name
 from recombine.studies.base import Rows
-from recombine.studies.levels import curve, level_name, probe_of, seeds_of, trusted
+from recombine.studies.levels import curve, probe_of, seeds_of, trusted
 from recombine.worlds.factors import RESERVED
 
 EXPLAINED = {
