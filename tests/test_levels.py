@@ -95,8 +95,8 @@ def test_a_verdict_on_paper_has_the_contracts_fields():
     said = judge(claim, Rows(), "full", 3, {"commit": "c"}).json("study")
     assert said == {
         "id": "X1", "study": "study", "paper": "P, Fig 1", "statement": "statement", "expected": "expected",
-        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "verdict": "reproduced", "said": "reproduced", "note": "", "scale": "full",
-        "seeds": 3, "provenance": {"commit": "c"},
+        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "verdict": "reproduced", "said": "reproduced", "note": "",
+        "scale": "full", "seeds": 3, "provenance": {"commit": "c"},
     }  # fmt: skip
     assert SCALES == ("smoke", "laptop", "full")
 
