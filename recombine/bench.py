@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from recombine.config import UsageError
-from recombine.studies.lab import commit
+from recombine.machine import commit
 
 
 def folder() -> Path:

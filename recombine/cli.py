@@ -134,7 +134,8 @@ def claims(
 
     root = directory or shipped()
     if again:
-        from recombine.studies.lab import commit, judge_again
+        from recombine.machine import commit
+        from recombine.studies.lab import judge_again
 
         rules = commit()  # before the results, which may be part of it, change
         for path in sorted(root.glob("*/study.json")):

@@ -2,11 +2,14 @@
 
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -51,6 +54,7 @@ class Machine:
         """What provenance says of this machine."""
         name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else platform.machine() + " CPU"
         return {
+            "commit": commit(),
             "device": name,
             "torch": torch.__version__,
             "python": platform.python_version(),
@@ -134,3 +138,19 @@ def _writer(path: str) -> Any:
         except ImportError:
             _writers[path] = None
     return _writers[path]
+
+
+def commit() -> str:
+    """The commit this code stands at; RECOMBINE_COMMIT says it where there is no repository."""
+    return os.environ.get("RECOMBINE_COMMIT") or _checked_out()
+
+
+@cache
+def _checked_out() -> str:
+    """As it was when first asked: code that is loaded does not change any more."""
+    here = str(Path(__file__).parent)
+    try:
+        git = lambda *a: subprocess.run(["git", "-C", here, *a], capture_output=True, text=True, check=True).stdout  # noqa: E731
+        return git("rev-parse", "--short=12", "HEAD").strip() + ("+" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

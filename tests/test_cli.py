@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from recombine import cli
+from recombine.machine import commit
 from recombine.store import read_json, read_rows, write_json
 from recombine.studies import MODULES
 
@@ -189,6 +190,18 @@ def test_claims_and_report_read_what_is_there(call, out):
     assert call("claims", out)[1].startswith("D5a\tsmoke\tcomposition")
     status, printed, _ = call("report", out)
     assert (status, Path(printed.strip())) == (0, (out / "index.html").resolve())
+
+
+def test_what_was_trained_elsewhere_and_by_other_code_says_so(call, out, trained):
+    facts = read_json(trained / "done.json")
+    assert facts["commit"] == commit()
+    try:
+        write_json(trained / "done.json", facts | {"device": "a GPU", "commit": "abc"})
+        assert call(*smoke(out))[0] == 0
+        said = read_json(out / "composition" / "study.json")["provenance"]
+        assert (said["device"], said["trained"], said["commit"]) == ("a GPU", "abc", commit())
+    finally:
+        write_json(trained / "done.json", facts)
 
 
 def weights(out: Path) -> dict[str, tuple[bytes, int]]:

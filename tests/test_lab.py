@@ -11,10 +11,11 @@ from tiny import QUIET
 
 from recombine.config import UsageError
 from recombine.figures import Figure, canvas
+from recombine.machine import commit
 from recombine.store import read_json, read_rows, write_json
 from recombine.studies.base import Claim, Judgement, Rows, Study
 from recombine.studies.claims import grid, measured, read_all, table
-from recombine.studies.lab import Lab, commit, judge_again, run_study
+from recombine.studies.lab import Lab, judge_again, run_study
 from recombine.train.fit import TrainConfig
 
 

@@ -64,6 +64,7 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
     assert digest(four["maskgit"]) == digest(details.settings(scale).variants()["maskgit"])
 
 
+IDLE = {"maskgit": 0.0, "maskgit0plain": 0.0, "maskgit0varied": 0.0}
 LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1}
 
 
@@ -92,6 +93,11 @@ LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1
         (details.judge_wander, {"maskgit": 0.9, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, False),
         (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.1}, True),
         (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.9}, False),
+        (details.judge_variation, {"dit": 0.5, "dit0plain": 0.1, "dit0varied": 0.9} | IDLE, True),
+        (details.judge_variation, {"dit": 0.9, "dit0plain": 0.1, "dit0varied": 0.5} | IDLE, "partly"),
+        (details.judge_variation, {"dit": 0.9, "dit0plain": 0.9, "dit0varied": 0.9} | IDLE, False),
+        (tokenizers.judge_masked, {"givt on vae": 0.8, "mar on vae": 0.9}, True),
+        (tokenizers.judge_masked, {"givt on vae": 0.1, "mar on vae": 0.9}, "partly"),
         (tokenizers.judge_latents, {"vae": 0.9, "vq": 0.85}, True),
         (tokenizers.judge_latents, {"vae": 0.99, "vq": 0.81}, "partly"),
         (tokenizers.judge_latents, {"vae": 0.3, "vq": 0.4}, False),
@@ -105,6 +111,29 @@ def test_where_labels_make_no_difference_there_is_nothing_to_explain():
     same = LABELS | {"maskgit0classes": 0.1, "maskgit0centres": 0.9, "dit0centres": 0.1}
     with pytest.raises(LookupError, match="nothing to explain"):
         details.judge_centres(accuracies(**same))
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [({"maskgit": 1, "dit": 1}, True), ({"maskgit": 1, "dit": -1}, "partly")])
+def test_the_slope_is_judged_within_families_and_by_its_weakest_factor(sign, verdict):
+    """Of each family three runs, all of which are told true values; the ones told classes would spoil it."""
+    rows, other = Rows(), {"dit, classes": 0.9, "maskgit, classes": 0.9}
+    for family in ("maskgit", "dit"):
+        for i, detail in enumerate(("base", "plain", "varied")):
+            name, base = details.name_of(family, detail), {"seed": 0, "step": 1, "probe": "cnn"}
+            level2 = 0.5 + 0.1 * sign[family] * i
+            rows += [
+                {"kind": "accuracy", "variant": name, "level": 2, "joint": level2 + s / 100, **base, "seed": s}
+                for s in (0, 1)
+            ]
+            rows += [{"kind": "slope", "variant": name, "seed": s, "factor": f, "slope": x}
+                     for s in (0, 1) for f, x in (("color", i + s / 10), ("size", 9.0 - i))]  # fmt: skip
+    for name, level2 in other.items():
+        rows += [
+            {"kind": "accuracy", "variant": name, "level": 2, "joint": level2, "seed": 0, "step": 1, "probe": "cnn"}
+        ]
+        rows += [{"kind": "slope", "variant": name, "seed": 0, "factor": "color", "slope": -3.0}]
+    found = details.judge_slope(rows)
+    assert (found.holds, found.measured["dit, runs"]) == (verdict, 6)
 
 
 def test_the_linear_probe_speaks_only_where_it_is_right_on_real_pictures():

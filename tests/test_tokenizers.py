@@ -11,6 +11,7 @@ from tiny import QUIET
 from recombine.config import UsageError, digest, override
 from recombine.measure.probes import Reader
 from recombine.rng import seeded
+from recombine.studies.base import Rows
 from recombine.studies.lab import Lab
 from recombine.studies.tokens import TokenizerRun, ceiling, codebook, open_codec, trained
 from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
@@ -187,8 +188,13 @@ def test_ceilings_say_what_is_left_and_which_codes_are_new(tmp_path):
         "111",
     ]
     assert 0 < next(r for r in rows if r["kind"] == "codebook")["used"] <= 1
-    perfect = ceiling(Pixels(), [Reader(WORLD)], WORLD, SPLIT, 4, lab.machine.device)
-    assert all(r["joint"] == 1 and r["mse"] < 1e-12 for r in perfect)
+    perfect = Rows(ceiling(Pixels(), [Reader(WORLD)], WORLD, SPLIT, 4, lab.machine.device))
+    assert all(r["joint"] == 1 and r["mse"] < 1e-12 for r in perfect.where(kind="ceiling"))
+    moves = {(r["factor"], r["composition"], r["to"]) for r in perfect.where(kind="slope")}
+    assert len(moves) == 8
+    assert ("color", "100", "110") in moves
+    assert not any(f == "shape" for f, _, _ in moves)
+    assert all(SPLIT.level(tuple(map(int, here))) == 0 for _, here, _ in moves)
 
 
 def test_novel_codes_are_those_that_no_seen_composition_uses():

@@ -16,7 +16,7 @@ from recombine.studies.tokens import TokenizerRun, ceiling, folder_of, open_code
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.worlds.factors import Composition
 
-WORTH_VERSION = 1
+WORTH_VERSION = 2
 """Rises when what is measured of probes or of tokenizers changes: these rows are kept."""
 
 

@@ -1,7 +1,5 @@
 """The lab runs a study: settings -> rows -> claims and figures -> files. It is what a study is handed."""
 
-import os
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -218,27 +216,15 @@ def _facts(study: Study, settings: Any, lab: Lab) -> dict[str, Any]:
 
 
 def _provenance(lab: Lab, seconds: float) -> dict[str, Any]:
-    """`seconds`: what this command took, or all its runs together if that is more: they may have been there before."""
-    trained = (lab.out / "runs" / r["digest"] / "done.json" for r in lab.runs)
-    seconds = max(seconds, sum(read_json(path).get("seconds", 0.0) for path in trained if path.exists()))
+    """`seconds`: what this command took, or all its runs together if that is more: they may have been there before. `device`
+    and `trained` (a commit) are theirs, too; the other facts are of the code and machine that measured and judged."""
+    paths = (lab.out / "runs" / r["digest"] / "done.json" for r in lab.runs)
+    runs = [read_json(path) for path in paths if path.exists()]
+    made = {key: ", ".join(sorted({r[key] for r in runs if key in r})) for key in ("device", "commit")}
     return {
-        "commit": commit(),
         **lab.machine.facts(),
-        "seconds": round(seconds, 1),
+        **{key: words for key, words in (("device", made["device"]), ("trained", made["commit"])) if words},
+        "seconds": round(max(seconds, sum(r.get("seconds", 0.0) for r in runs)), 1),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "runs": [r["digest"] for r in lab.runs],
     }
-
-
-def commit() -> str:
-    """The commit this code stands at; RECOMBINE_COMMIT says it where there is no repository."""
-    if given := os.environ.get("RECOMBINE_COMMIT"):
-        return given
-    here = Path(__file__).parent
-    try:
-        git = lambda *a: subprocess.run(["git", "-C", str(here), *a], capture_output=True, text=True, check=True)  # noqa: E731
-        return git("rev-parse", "--short=12", "HEAD").stdout.strip() + (
-            "+" if git("status", "--porcelain").stdout else ""
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"

@@ -2,12 +2,14 @@
 real pictures that were encoded and decoded. No model on top of a tokenizer can do better."""
 
 from dataclasses import dataclass
+from itertools import permutations
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from recombine.measure.probes import Probe, score
+from recombine.measure.slope import Trend, slope, trend
 from recombine.rng import seeded
 from recombine.store import RunFolder
 from recombine.studies.base import Row
@@ -18,7 +20,7 @@ from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
 from recombine.worlds.base import World
-from recombine.worlds.factors import Composition, Split, code
+from recombine.worlds.factors import Composition, FactorSpace, Split, code
 
 STATISTICS = 1024
 """Pictures from which the mean and variance of latents are taken."""
@@ -88,21 +90,33 @@ def trained(run: TokenizerRun, lab: Lab) -> AutoencoderNet:
 def ceiling(
     codec: Codec, probes: list[Probe], world: World, split: Split, count: int, device: torch.device
 ) -> list[Row]:
-    """What is left of real pictures of every composition, by every probe; for a codebook also how much of it is used, and
-    which share of a composition's tokens are codes that no seen composition has: what a model cannot have learned to say."""
-    rows, codes = [], {}
+    """What is left of real pictures of every composition, by every probe; where a factor has true values, how far its slope
+    reaches; for a codebook also how much of it is used, and which share of a composition's tokens are codes that no seen
+    composition has: what a model cannot have learned to say."""
+    rows, codes, trends = [], {}, {}
     for c in world.present:
-        images = world.render(
-            torch.tensor([c] * count, device=device), seeded("ceiling", code(c), device=device)
-        ).images
+        index = torch.tensor([c] * count, device=device)
+        images, values = world.render(index, seeded("ceiling", code(c), device=device))
         latents = codec.encode(images)
         again = codec.decode(latents)
         where = {"composition": code(c), "level": split.level(c)}
         error = float((again - images).square().mean())
         rows += [{"kind": "ceiling", "mse": error, **where, **score(p, again, c, world.space)} for p in probes]
+        trends[c] = trend(latents, values)
         if codec.codes is not None:
             codes[c] = torch.bincount(nearest(latents, codec.codes).flatten(), minlength=len(codec.codes))
-    return rows + (codebook(codes, split) if codes else [])
+    return rows + slopes(trends, world.space, split) + (codebook(codes, split) if codes else [])
+
+
+def slopes(trends: dict[Composition, Trend], space: FactorSpace, split: Split) -> list[Row]:
+    """From every seen composition to each that differs from it in one factor, if that has true values."""
+    rows = []
+    for here, there in permutations(trends, 2):
+        changed = [f for f, a, b in zip(space.factors, here, there, strict=True) if a != b]
+        if split.level(here) == 0 and len(changed) == 1 and changed[0].dim:
+            where = {"factor": changed[0].name, "composition": code(here), "to": code(there)}
+            rows.append({"kind": "slope", **where, "slope": slope(trends[here], trends[there])})
+    return rows
 
 
 def codebook(counts: dict[Composition, Int[Tensor, "n"]], split: Split) -> list[Row]:
