@@ -60,6 +60,13 @@ def test_no_file_draws_from_global_random_state_or_unpickles():
         assert not [h for h in hits if not (h == "torch.manual_seed" and allowed)], name
 
 
+def test_a_version_enters_the_name_of_what_it_decides():
+    """A default does not, so a version that rises would change nothing: only its first value may stay out."""
+    fields = [line for path in FILES for line in path.read_text().splitlines() if re.match(r"\s+\w*version: int", line)]
+    assert len(fields) >= 6
+    assert all('metadata={"unnamed": 1}' in line for line in fields)
+
+
 def test_the_readmes_program_works_as_printed():
     if not (ROOT / "README.md").exists():
         pytest.skip("there is no README.md yet")

@@ -46,7 +46,7 @@ class DetectorConfig:
         default_factory=lambda: TrainConfig(steps=4000, batch=128, lr=2e-3, warmup=100, ema=0.995)
     )
     seed: int = 0
-    version: int = DETECTOR_VERSION
+    version: int = field(default=DETECTOR_VERSION, metadata={"unnamed": 1})
 
     def __post_init__(self) -> None:
         if self.width <= 0 or self.width % GROUPS:

@@ -2,7 +2,7 @@
 measured once and kept."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,8 @@ from recombine.studies.tokens import TokenizerRun, ceiling, folder_of, open_code
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.worlds.factors import Composition
 
-WORTH_VERSION = 2
-"""Rises when what is measured of probes or of tokenizers changes: these rows are kept."""
+EXAM_VERSION, CEILING_VERSION = 1, 2
+"""Rise when what is measured of probes or of tokenizers changes: these rows are kept. Ceilings: 2, with slopes."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ProbeExam:
     probes: tuple[ProbeConfig, ...]
     seen: tuple[Composition, ...]
     count: int
-    version: int = WORTH_VERSION
+    version: int = field(default=EXAM_VERSION, metadata={"unnamed": 1})
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Ceiling:
     probes: tuple[ProbeConfig, ...]
     seen: tuple[Composition, ...]
     count: int
-    version: int = WORTH_VERSION
+    version: int = field(default=CEILING_VERSION, metadata={"unnamed": 1})
 
 
 def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
