@@ -125,13 +125,17 @@ def test_the_slope_is_judged_within_families_and_by_its_weakest_factor(sign, ver
                 {"kind": "accuracy", "variant": name, "level": 2, "joint": level2 + s / 100, **base, "seed": s}
                 for s in (0, 1)
             ]
-            rows += [{"kind": "slope", "variant": name, "seed": s, "factor": f, "slope": x}
+            rows += [{"kind": "slope", "variant": name, "seed": s, "level": 1, "factor": f, "slope": x}
                      for s in (0, 1) for f, x in (("color", i + s / 10), ("size", 9.0 - i))]  # fmt: skip
+            rows += [
+                {"kind": "slope", "variant": name, "seed": s, "level": 0, "factor": "color", "slope": -9.0 * i}
+                for s in (0, 1)
+            ]
     for name, level2 in other.items():
         rows += [
             {"kind": "accuracy", "variant": name, "level": 2, "joint": level2, "seed": 0, "step": 1, "probe": "cnn"}
         ]
-        rows += [{"kind": "slope", "variant": name, "seed": 0, "factor": "color", "slope": -3.0}]
+        rows += [{"kind": "slope", "variant": name, "seed": 0, "level": 1, "factor": "color", "slope": -3.0}]
     found = details.judge_slope(rows)
     assert (found.holds, found.measured["dit, runs"]) == (verdict, 6)
 

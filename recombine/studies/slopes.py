@@ -22,8 +22,9 @@ class Point(NamedTuple):
 
 
 def weakest(rows: Rows, variant: str, seed: int) -> float | None:
-    """The mean slope of the factor that has the smallest one: composing needs all. None where it was not measured."""
-    some = rows.where(kind="slope", variant=variant, seed=seed)
+    """The mean slope towards compositions that were not seen, of the factor that has the smallest one: composing needs all.
+    None where it was not measured."""
+    some = Rows(r for r in rows.where(kind="slope", variant=variant, seed=seed) if r["level"] > 0)
     each = [fmean(some.where(factor=name).column("slope")) for name in {r["factor"] for r in some}]
     return min(each, default=None)
 
@@ -56,7 +57,7 @@ def scatter(found: list[Point], folder: Path) -> Figure:
         "slopes",
         "What a tokenizer keeps, and whether models on it compose",
         "Each point is a run. Across: how far the trend of latents with a factor's true value, inside a seen composition, "
-        "reaches towards the next class of that factor; of the factor for which it is weakest. 1: all the way, as in pixels; "
+        "reaches towards an unseen one that differs in this factor; of the factor for which it is weakest. 1: all the way, as in pixels; "
         "0: what varies inside a class says nothing. Up: level 2, late mean by the probe that judges.",
     )
     with canvas(folder, figure, size=(7.4, 3.6)) as axis:

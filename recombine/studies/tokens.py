@@ -114,7 +114,12 @@ def slopes(trends: dict[Composition, Trend], space: FactorSpace, split: Split) -
     for here, there in permutations(trends, 2):
         changed = [f for f, a, b in zip(space.factors, here, there, strict=True) if a != b]
         if split.level(here) == 0 and len(changed) == 1 and changed[0].dim:
-            where = {"factor": changed[0].name, "composition": code(here), "to": code(there)}
+            where = {
+                "factor": changed[0].name,
+                "composition": code(here),
+                "to": code(there),
+                "level": split.level(there),
+            }
             rows.append({"kind": "slope", **where, "slope": slope(trends[here], trends[there])})
     return rows
 
