@@ -10,6 +10,7 @@ from recombine.store import read_config, read_json, read_rows
 from recombine.studies import find
 from recombine.studies.base import Rows, judge
 from recombine.studies.levels import best, curve, late, over_seeds
+from recombine.studies.slopes import weakest
 
 RESULTS = Path(__file__).parents[1] / "results"
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
@@ -69,6 +70,33 @@ QUOTED = {
 def test_numbers_quoted_of_runs_that_shared_a_tokenizer_are_those_of_their_rows(which, variant, level, probe):
     found = over_seeds(shared(which, variant), variant, level, late, probe).values
     assert found == pytest.approx(QUOTED[which, variant, level, probe], abs=0.0051)
+
+
+TOLD = {
+    ("objectives", "maskgit"): ((0.0, 0.0, 0.33), (0.62, 0.02, 0.39)),
+    ("objectives", "givt"): ((0.02, 0.01, 0.03), (0.05, 0.15, 0.49)),
+    ("objectives", "mar"): ((0.10, 0.0, 0.96), (0.91, 0.51, 0.99)),
+    ("objectives", "dit"): ((0.67, 0.01, 0.34), (0.89, 0.47, 0.92)),
+    ("jepa", "jepa"): ((0.0, 0.04, 0.01), (0.61, 0.12, 0.56)),
+    ("jepa", "jepa, one layer"): ((0.02, 0.06, 0.68), (0.65, 0.07, 0.82)),
+}
+
+
+@pytest.mark.parametrize(("study", "variant"), TOLD)
+def test_what_the_docs_say_of_each_tokenizer_is_what_the_rows_say(study, variant):
+    rows = Rows(read_rows(RESULTS / study / "rows.jsonl"))
+    for told, summary in zip(TOLD[study, variant], (late, best), strict=True):
+        assert over_seeds(rows, variant, 2, summary).values == pytest.approx(told, abs=0.0051)
+    assert [weakest(rows, variant, seed) for seed in range(3)] == pytest.approx((0.23, 0.03, 1.1), abs=0.0051)
+
+
+VAES = {"f5753ab4a47ae360": 1.0, "c5ecc6f0132603f2": 0.97, "c297457a9b7ea43f": 0.95}
+
+
+@pytest.mark.parametrize("name", VAES)
+def test_what_the_docs_say_of_vae_latents_is_what_the_rows_say(name):
+    rows = Rows(r | {"variant": "vae", "seed": 0} for r in read_rows(RESULTS / "runs" / name / "metrics.jsonl"))
+    assert over_seeds(rows, "vae", 2, late).mean == pytest.approx(VAES[name], abs=0.0051)
 
 
 def test_the_auxiliary_loss_rises_early_as_quoted():

@@ -12,8 +12,8 @@ categories or values:
 
 Not in the papers. Paper A does not say which labels its figure 3 used. Labels, positions and few pictures came up here because
 first trials on one seed turned on them; centres then ask why labels do. Plain and varied ask why tokenizers differ: the worst
-of three VQ tokenizers is the one whose latents do not follow colour inside a class (its slope is 0), and every family failed
-on it. Every claim was written down before the seeds that judge it were run.
+of three VQ tokenizers is the one whose latents do not follow colour inside a class (its slope is 0): in the end every family
+failed on it. Every claim was written down before the seeds that judge it were run.
 
 Run: `recombine run details --scale laptop` (on two cores), `--scale full` (3 seeds, on a GPU).
 """

@@ -57,8 +57,8 @@ def scatter(found: list[Point], folder: Path) -> Figure:
         "slopes",
         "What a tokenizer keeps, and whether models on it compose",
         "Each point is a run. Across: how far the trend of latents with a factor's true value, inside a seen composition, "
-        "reaches towards an unseen one that differs in this factor; of the factor for which it is weakest. 1: all the way, as in pixels; "
-        "0: what varies inside a class says nothing. Up: level 2, late mean by the probe that judges.",
+        "reaches towards an unseen one that differs in this factor; of the factor for which it is weakest. 1: all the way, as "
+        "in pixels; 0: what varies inside a class says nothing. Up: level 2, late mean by the probe that judges.",
     )
     with canvas(folder, figure, size=(7.4, 3.6)) as axis:
         for variant, color, mark in zip(
