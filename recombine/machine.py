@@ -48,6 +48,7 @@ class Machine:
         if processes > 1 and not dist.is_initialized():
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
         rank = dist.get_rank() if processes > 1 else 0
+        commit()  # while the code on disk is the one that is loaded
         return Machine(device=device, rank=rank, processes=processes, **options)
 
     def facts(self) -> dict[str, Any]:

@@ -96,8 +96,8 @@ LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1
         (details.judge_variation, {"dit": 0.5, "dit0plain": 0.1, "dit0varied": 0.9} | IDLE, True),
         (details.judge_variation, {"dit": 0.9, "dit0plain": 0.1, "dit0varied": 0.5} | IDLE, "partly"),
         (details.judge_variation, {"dit": 0.9, "dit0plain": 0.9, "dit0varied": 0.9} | IDLE, False),
-        (tokenizers.judge_masked, {"givt on vae": 0.8, "mar on vae": 0.9}, True),
-        (tokenizers.judge_masked, {"givt on vae": 0.1, "mar on vae": 0.9}, "partly"),
+        (tokenizers.judge_masked, {"givt on vae": 0.8, "mar on vae": 0.9, "vae": 0.9}, True),
+        (tokenizers.judge_masked, {"givt on vae": 0.1, "mar on vae": 0.9, "vae": 0.9}, "partly"),
         (tokenizers.judge_latents, {"vae": 0.9, "vq": 0.85}, True),
         (tokenizers.judge_latents, {"vae": 0.99, "vq": 0.81}, "partly"),
         (tokenizers.judge_latents, {"vae": 0.3, "vq": 0.4}, False),
@@ -111,33 +111,6 @@ def test_where_labels_make_no_difference_there_is_nothing_to_explain():
     same = LABELS | {"maskgit0classes": 0.1, "maskgit0centres": 0.9, "dit0centres": 0.1}
     with pytest.raises(LookupError, match="nothing to explain"):
         details.judge_centres(accuracies(**same))
-
-
-@pytest.mark.parametrize(("sign", "verdict"), [({"maskgit": 1, "dit": 1}, True), ({"maskgit": 1, "dit": -1}, "partly")])
-def test_the_slope_is_judged_within_families_and_by_its_weakest_factor(sign, verdict):
-    """Of each family three runs, all of which are told true values; the ones told classes would spoil it."""
-    rows, other = Rows(), {"dit, classes": 0.9, "maskgit, classes": 0.9}
-    for family in ("maskgit", "dit"):
-        for i, detail in enumerate(("base", "plain", "varied")):
-            name, base = details.name_of(family, detail), {"seed": 0, "step": 1, "probe": "cnn"}
-            level2 = 0.5 + 0.1 * sign[family] * i
-            rows += [
-                {"kind": "accuracy", "variant": name, "level": 2, "joint": level2 + s / 100, **base, "seed": s}
-                for s in (0, 1)
-            ]
-            rows += [{"kind": "slope", "variant": name, "seed": s, "level": 1, "factor": f, "slope": x}
-                     for s in (0, 1) for f, x in (("color", i + s / 10), ("size", 9.0 - i))]  # fmt: skip
-            rows += [
-                {"kind": "slope", "variant": name, "seed": s, "level": 0, "factor": "color", "slope": -9.0 * i}
-                for s in (0, 1)
-            ]
-    for name, level2 in other.items():
-        rows += [
-            {"kind": "accuracy", "variant": name, "level": 2, "joint": level2, "seed": 0, "step": 1, "probe": "cnn"}
-        ]
-        rows += [{"kind": "slope", "variant": name, "seed": 0, "level": 1, "factor": "color", "slope": -3.0}]
-    found = details.judge_slope(rows)
-    assert (found.holds, found.measured["dit, runs"]) == (verdict, 6)
 
 
 def test_the_linear_probe_speaks_only_where_it_is_right_on_real_pictures():
@@ -210,6 +183,23 @@ def test_worlds_that_differ_are_judged_by_probes_of_their_own(tmp_path):
     assert {r["variant"] for r in rows.where(kind="accuracy")} == {"maskgit", "dit", "maskgit, far", "dit, far"}
     weights = list(tmp_path.glob("runs/*/model.safetensors"))
     assert len(weights) == 2 * (2 + 1 + 2), "two trained probes, a tokenizer, two models each"
+
+
+def test_what_varies_more_or_less_is_judged_by_the_probes_of_the_usual_world(tmp_path):
+    settings = override(
+        details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2"
+    )
+    made = settings.variants()
+    assert {made[f"dit, {d}"].judged_in for d in ("plain", "varied")} == {made["dit"].world}
+    assert len({made[n].world for n in ("dit", "dit, plain", "dit, varied", "dit, far")}) == 4
+    rows = Rows(details.run(replace(settings, details=("base", "plain")), Lab(QUIET, tmp_path, "smoke", 1)))
+    assert {r.get("variant") for r in rows.where(kind="probe")} == {None}, "one exam for all"
+    assert len(list(tmp_path.glob("runs/*/model.safetensors"))) == 2 + 2 * (1 + 2), "probes once, the rest twice"
+    other = replace(
+        made["dit"], evaluation=replace(made["dit"].evaluation, judged_in=Shapes2D(colors=("red", "green")))
+    )
+    with pytest.raises(UsageError, match="other factors"):
+        other.check()
 
 
 def test_dropping_to_zero_tells_a_whole_batch_the_first_class():

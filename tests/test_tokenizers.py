@@ -188,7 +188,7 @@ def test_ceilings_say_what_is_left_and_which_codes_are_new(tmp_path):
         "111",
     ]
     assert 0 < next(r for r in rows if r["kind"] == "codebook")["used"] <= 1
-    perfect = Rows(ceiling(Pixels(), [Reader(WORLD)], WORLD, SPLIT, 4, lab.machine.device))
+    perfect = Rows(ceiling(Pixels(), [Reader(WORLD)], WORLD, SPLIT, 64, lab.machine.device))
     assert all(r["joint"] == 1 and r["mse"] < 1e-12 for r in perfect.where(kind="ceiling"))
     moves = {(r["factor"], r["composition"], r["to"]) for r in perfect.where(kind="slope")}
     assert len(moves) == 8

@@ -43,19 +43,19 @@ class Ceiling:
 
 def make_probes(recipe: Recipe, lab: Lab) -> list[Probe]:
     """As they judge anybody's model (measure/composing.py). The first one counts."""
-    configs = probe_configs(recipe.world, recipe.evaluation.probe_steps)
+    configs = probe_configs(recipe.judged_in, recipe.evaluation.probe_steps)
 
     def make() -> list[Probe]:
         for config in configs:
             lab.renew(RunFolder(lab.out, config))
-        return judges(recipe.world, recipe.evaluation.probe_steps, lab.out, lab.machine)
+        return judges(recipe.judged_in, recipe.evaluation.probe_steps, lab.out, lab.machine)
 
     return lab.once(configs, make)
 
 
 def needed(recipe: Recipe, lab: Lab) -> Iterator[tuple[RunFolder, Callable[[], Any]]]:
     """The probes and the tokenizer, each with how it is made."""
-    for config in probe_configs(recipe.world, recipe.evaluation.probe_steps):
+    for config in probe_configs(recipe.judged_in, recipe.evaluation.probe_steps):
         yield RunFolder(lab.out, config), partial(train_small, config, lab.out, lab.machine)
     tokenizer, where = recipe.tokenizer, (recipe.world, recipe.split, lab)
     if isinstance(tokenizer, Autoencoder):
@@ -74,7 +74,8 @@ def lay(recipes: list[Recipe], lab: Lab) -> None:
 
 def exam(recipe: Recipe, lab: Lab) -> Measurement:
     """What its probes are worth."""
-    world, split, probes = recipe.world, recipe.split, probe_configs(recipe.world, recipe.evaluation.probe_steps)
+    world, split = recipe.judged_in, recipe.split
+    probes = probe_configs(world, recipe.evaluation.probe_steps)
     on, known = tuple(RunFolder(lab.out, p) for p in probes), (world, split, many(lab), lab.machine.device)
     ready = partial(make_probes, recipe, lab)
     return Measurement(ProbeExam(probes, split.seen, many(lab)), on, ready, lambda made: worth(made, *known))
@@ -90,9 +91,10 @@ def ceilings(recipes: dict[tuple[str, int], Recipe], lab: Lab) -> Iterator[Row]:
 
 
 def limit(recipe: Recipe, lab: Lab) -> Measurement:
-    """What a learned tokenizer is worth."""
-    world, split, probes = recipe.world, recipe.split, probe_configs(recipe.world, recipe.evaluation.probe_steps)
-    made, known = TokenizerRun.of(recipe.tokenizer, world, split), (world, split, many(lab), lab.machine.device)
+    """What a learned tokenizer is worth, on pictures of the world that judges."""
+    world, split, judged_in = recipe.world, recipe.split, recipe.judged_in
+    probes = probe_configs(judged_in, recipe.evaluation.probe_steps)
+    made, known = TokenizerRun.of(recipe.tokenizer, world, split), (judged_in, split, many(lab), lab.machine.device)
     on = tuple(RunFolder(lab.out, config) for config in (made, *probes))
     ready = lambda: (open_codec(recipe.tokenizer, world, split, lab), make_probes(recipe, lab))  # noqa: E731
     return Measurement(Ceiling(made, probes, split.seen, many(lab)), on, ready, lambda both: ceiling(*both, *known))

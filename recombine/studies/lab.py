@@ -216,14 +216,20 @@ def _facts(study: Study, settings: Any, lab: Lab) -> dict[str, Any]:
 
 
 def _provenance(lab: Lab, seconds: float) -> dict[str, Any]:
-    """`seconds`: what this command took, or all its runs together if that is more: they may have been there before. `device`
-    and `trained` (a commit) are theirs, too; the other facts are of the code and machine that measured and judged."""
+    """`seconds`: what this command took, or all its runs together if that is more: they may have been there before. The
+    machine and `trained`, a commit, are theirs, too; `commit` and, where it was another machine, `measured` tell who measured
+    and judged."""
     paths = (lab.out / "runs" / r["digest"] / "done.json" for r in lab.runs)
     runs = [read_json(path) for path in paths if path.exists()]
-    made = {key: ", ".join(sorted({r[key] for r in runs if key in r})) for key in ("device", "commit")}
+    here, words = lab.machine.facts(), {"device": "device", "torch": "torch", "python": "python", "trained": "commit"}
+    made = {word: ", ".join(sorted({r[key] for r in runs if key in r})) for word, key in words.items()}
+    elsewhere = (
+        {"measured": f"{here['device']}, torch {here['torch']}"} if made["device"] not in ("", here["device"]) else {}
+    )
     return {
-        **lab.machine.facts(),
-        **{key: words for key, words in (("device", made["device"]), ("trained", made["commit"])) if words},
+        **here,
+        **{word: found for word, found in made.items() if found},
+        **elsewhere,
         "seconds": round(max(seconds, sum(r.get("seconds", 0.0) for r in runs)), 1),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "runs": [r["digest"] for r in lab.runs],

@@ -24,7 +24,7 @@ from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.heads import Categorical, Denoising, Mixture
 from recombine.objectives.masked import Decoding, Masked
 from recombine.objectives.solvers import Euler, Heun
-from recombine.studies import listening, slopes, training_figures
+from recombine.studies import listening, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import clear, gain, judged, level_mean, probe_of
@@ -135,7 +135,7 @@ def judge_listening(rows: Rows) -> Judgement:
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
-    return training_figures.draw(rows, folder) + listening.draw(rows, folder) + slopes.draw(rows, folder)
+    return training_figures.draw(rows, folder) + listening.draw(rows, folder)
 
 
 def describe(settings: Objectives) -> dict[str, Any]:

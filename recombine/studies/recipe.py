@@ -37,7 +37,8 @@ class Evaluation:
     """When and how samples are drawn and scored. `checkpoints`: the steps, or how many of them, spaced evenly in the square
     root; the end is always one. Drawn with `solver` where a diffusion is trained (`guidance` 1 = none), by
     `decoding` where tokens are predicted. `probe_steps` is how long the trained probes train, and `probe_version` which they
-    are: scores are kept with the run, so they belong to its name."""
+    are: scores are kept with the run, so they belong to its name. `judged_in`: the world whose probes judge, where it is not
+    the run's own; to be compared, runs must be judged alike."""
 
     checkpoints: int | tuple[int, ...] = (0,)
     samples: int = 256
@@ -46,6 +47,7 @@ class Evaluation:
     probe_steps: int = 500
     probe_version: int = field(default=PROBES_VERSION, metadata={"unnamed": 1})
     decoding: Decoding = field(default_factory=Decoding)
+    judged_in: World | None = None
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -92,6 +94,8 @@ class Recipe:
             raise UsageError(
                 f"seen: {list(unknown[0])} is no composition of factors with {self.world.space.sizes} values"
             )
+        if self.judged_in.space != self.world.space:
+            raise UsageError("evaluation.judged_in: it has other factors than the pictures that are to be judged")
         if missing := [c for c in self.split.seen if c not in self.world.present]:
             raise UsageError(f"seen: there is no picture of {self.world.space.describe(missing[0])} to train on")
 
@@ -99,6 +103,11 @@ class Recipe:
     def shape(self) -> Shape:
         """Of a latent."""
         return self.tokenizer.latent_shape(self.world.image_shape)
+
+    @property
+    def judged_in(self) -> World:
+        """The world whose probes judge."""
+        return self.evaluation.judged_in or self.world
 
     @property
     def split(self) -> Split:

@@ -167,8 +167,8 @@ def compute(recipes: dict[str, Recipe], lab: Lab, opens: Callable[[Run], bool] =
     sown = {(variant, seed): r.sown(seed) for variant, r in recipes.items() for seed in range(lab.seeds)}
     lay([r for r in sown.values() if opens(Run(r, lab)) or lab.lacks(Run(r, lab).folder)], lab)
     rows: list[Row] = []
-    for i, world in enumerate(dict.fromkeys(r.world for r in recipes.values())):
-        variant, recipe = next((v, r) for v, r in recipes.items() if r.world == world)
+    for i, world in enumerate(dict.fromkeys(r.judged_in for r in recipes.values())):
+        variant, recipe = next((v, r) for v, r in recipes.items() if r.judged_in == world)
         rows += [r | ({"variant": variant} if i else {}) for r in lab.measured(exam(recipe, lab))]
     rows += ceilings(sown, lab)
     for (variant, seed), recipe in sown.items():

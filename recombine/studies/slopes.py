@@ -1,11 +1,9 @@
-"""What a tokenizer keeps of the variation inside classes, against how well the models on it compose: from rows to points, a
-correlation and a figure."""
+"""Where the variation inside classes points in a tokenizer's latents, against how well the models on it compose: from rows to
+points and a figure. An observation, not a claim."""
 
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
-
-from scipy.stats import spearmanr
 
 from recombine.figures import CYCLE, Figure, canvas
 from recombine.studies.base import Rows
@@ -39,13 +37,6 @@ def points(rows: Rows) -> list[Point]:
     return found
 
 
-def rank_correlation(found: list[Point]) -> float:
-    """Spearman's, of slope with level 2. LookupError where there is nothing to compare."""
-    if len({p.slope for p in found}) < 4 or len({p.level2 for p in found}) < 2:
-        raise LookupError("too few different points to correlate the slope with level 2")
-    return float(spearmanr([p.slope for p in found], [p.level2 for p in found]).statistic)
-
-
 def draw(rows: Rows, folder: Path) -> list[Figure]:
     """Nothing where it was not measured."""
     found = points(rows)
@@ -55,7 +46,7 @@ def draw(rows: Rows, folder: Path) -> list[Figure]:
 def scatter(found: list[Point], folder: Path) -> Figure:
     figure = Figure(
         "slopes",
-        "What a tokenizer keeps, and whether models on it compose",
+        "Where variation inside a class points, and whether models compose",
         "Each point is a run. Across: how far the trend of latents with a factor's true value, inside a seen composition, "
         "reaches towards an unseen one that differs in this factor; of the factor for which it is weakest. 1: all the way, as "
         "in pixels; 0: what varies inside a class says nothing. Up: level 2, late mean by the probe that judges.",

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from recombine.measure.probes import Probe, score
-from recombine.measure.slope import Trend, slope, trend
+from recombine.measure.slope import Trend, enough, slope, trend
 from recombine.rng import seeded
 from recombine.store import RunFolder
 from recombine.studies.base import Row
@@ -102,7 +102,8 @@ def ceiling(
         where = {"composition": code(c), "level": split.level(c)}
         error = float((again - images).square().mean())
         rows += [{"kind": "ceiling", "mse": error, **where, **score(p, again, c, world.space)} for p in probes]
-        trends[c] = trend(latents, values)
+        if enough(values):
+            trends[c] = trend(latents, values)
         if codec.codes is not None:
             codes[c] = torch.bincount(nearest(latents, codec.codes).flatten(), minlength=len(codec.codes))
     return rows + slopes(trends, world.space, split) + (codebook(codes, split) if codes else [])
@@ -120,7 +121,7 @@ def slopes(trends: dict[Composition, Trend], space: FactorSpace, split: Split) -
                 "to": code(there),
                 "level": split.level(there),
             }
-            rows.append({"kind": "slope", **where, "slope": slope(trends[here], trends[there])})
+            rows.append({"kind": "slope", **where, **slope(trends[here], trends[there])._asdict()})
     return rows
 
 
