@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from recombine.report.readme import claims_page, cover, families, filled
+from recombine.report.pictures import cover, unseen
+from recombine.report.readme import claims_page, filled
 from recombine.store import read_json
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +34,7 @@ def test_every_link_leads_somewhere(target):
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize("made", [cover, families])
+@pytest.mark.parametrize("made", [cover, unseen])
 def test_pictures_frame_every_composition(made):
     picture = made(ROOT / "results")
     assert picture.width > picture.height > 100

@@ -6,9 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
-from recombine.figures import LEVELS
+from recombine.report.pictures import cover, unseen
 from recombine.report.read import read_claims
 from recombine.report.site import in_order
 from recombine.store import read_json
@@ -90,48 +88,12 @@ def filled(text: str, results: Path) -> str:
     return text
 
 
-def last_tiles(results: Path, study: dict[str, Any], run: str, zoom: int = 3, gap: int = 6) -> list[Image.Image]:
-    """The last samples of a run: a tile of four per composition, framed in the colour of its level."""
-    sheet = Image.open(sorted((results / "runs" / run / "samples").glob("*.png"))[-1])
-    codes = sorted(study["levels"])
-    side = sheet.height // len(codes)
-    tiles = []
-    for i, code in enumerate(codes):
-        tile = Image.new("RGB", (2 * side * zoom + 2 * gap,) * 2, LEVELS[study["levels"][code]])
-        for j in range(4):
-            cell = sheet.crop((j * side, i * side, (j + 1) * side, (i + 1) * side)).resize((side * zoom,) * 2, 0)
-            tile.paste(cell, (gap + j % 2 * side * zoom, gap + j // 2 * side * zoom))
-        tiles.append(tile)
-    return tiles
-
-
-def laid_out(tiles: list[Image.Image], columns: int, gap: int = 6) -> Image.Image:
-    side = tiles[0].width + gap
-    page = Image.new("RGB", (columns * side - gap, len(tiles) // columns * side - gap), "white")
-    for i, tile in enumerate(tiles):
-        page.paste(tile, (i % columns * side, i // columns * side))
-    return page
-
-
-def cover(results: Path) -> Image.Image:
-    """What the first run of `composition` draws at the end."""
-    study = read_json(results / "composition" / "study.json")
-    return laid_out(last_tiles(results, study, study["runs"][0]["digest"]), 4)
-
-
-def families(results: Path) -> Image.Image:
-    """What the first run of each family of `objectives` draws at the end: a line per family."""
-    study = read_json(results / "objectives" / "study.json")
-    runs = [r["digest"] for r in study["runs"] if r["seed"] == 0]
-    return laid_out([tile for run in runs for tile in last_tiles(results, study, run, zoom=2, gap=5)], 8, gap=10)
-
-
 def main() -> None:
     root = Path(__file__).parents[2]
     path = root / "README.md"
     path.write_text(filled(path.read_text(), root / "results"))
     (root / "docs" / "claims.md").write_text(claims_page(root / "results"))
-    for picture in (cover, families):
+    for picture in (cover, unseen):
         picture(root / "results").save(root / "docs" / f"{picture.__name__}.png", optimize=True)
 
 
