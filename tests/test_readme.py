@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageChops, ImageColor
 
+from recombine.figures import LEVELS
 from recombine.report.pictures import cover, unseen
 from recombine.report.readme import claims_page, filled
 from recombine.store import read_json
@@ -34,8 +36,11 @@ def test_every_link_leads_somewhere(target):
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize("made", [cover, unseen])
-def test_pictures_frame_every_composition(made):
-    picture = made(ROOT / "results")
+@pytest.mark.parametrize(("made", "levels"), [(cover, (0, 1, 2)), (unseen, (2,))])
+def test_pictures_frame_compositions_in_the_colours_of_their_levels_and_are_those_in_docs(made, levels):
+    picture, shipped = made(ROOT / "results"), Image.open(ROOT / "docs" / f"{made.__name__}.png").convert("RGB")
     assert picture.width > picture.height > 100
-    assert {(0x56, 0xC1, 0xFF), (0xFF, 0x95, 0xCA), (0xED, 0x22, 0x0D)} <= {c for _, c in picture.getcolors(1 << 20)}
+    colors = {c for _, c in picture.getcolors(1 << 20)}
+    assert {ImageColor.getrgb(LEVELS[k]) for k in levels} <= colors
+    assert shipped.size == picture.size
+    assert max(high for _, high in ImageChops.difference(picture, shipped).getextrema()) == 0

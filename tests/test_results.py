@@ -73,7 +73,7 @@ def test_numbers_quoted_of_runs_that_shared_a_tokenizer_are_those_of_their_rows(
 
 
 TOLD = {
-    ("objectives", "maskgit"): ((0.0, 0.0, 0.33), (0.62, 0.02, 0.39)),
+    ("objectives", "maskgit"): ((0.0, 0.0, 0.33), (0.62, 0.0, 0.39)),
     ("objectives", "givt"): ((0.02, 0.01, 0.03), (0.05, 0.15, 0.49)),
     ("objectives", "mar"): ((0.10, 0.0, 0.96), (0.91, 0.51, 0.99)),
     ("objectives", "dit"): ((0.67, 0.01, 0.34), (0.89, 0.47, 0.92)),
@@ -90,13 +90,39 @@ def test_what_the_docs_say_of_each_tokenizer_is_what_the_rows_say(study, variant
     assert [weakest(rows, variant, seed) for seed in range(3)] == pytest.approx((0.23, 0.03, 1.1), abs=0.0051)
 
 
-VAES = {"f5753ab4a47ae360": 1.0, "c5ecc6f0132603f2": 0.97, "c297457a9b7ea43f": 0.95}
+def test_of_eighteen_runs_thirteen_learn_level_two_and_ten_lose_it_again():
+    falls = []
+    for study, variant in TOLD:
+        rows = Rows(read_rows(RESULTS / study / "rows.jsonl"))
+        both = (over_seeds(rows, variant, 2, summary).values for summary in (best, late))
+        falls += [top - end for top, end in zip(*both, strict=True) if top >= 0.3]
+    assert (len(falls), sum(fall >= 0.2 for fall in falls)) == (13, 10)
+
+
+VAES = {
+    "f5753ab4a47ae360": (1.0, 0.84, 0.72),
+    "c5ecc6f0132603f2": (0.97, 0.70, 0.0),
+    "c297457a9b7ea43f": (0.95, 0.54, 0.0),
+}
 
 
 @pytest.mark.parametrize("name", VAES)
 def test_what_the_docs_say_of_vae_latents_is_what_the_rows_say(name):
     rows = Rows(r | {"variant": "vae", "seed": 0} for r in read_rows(RESULTS / "runs" / name / "metrics.jsonl"))
-    assert over_seeds(rows, "vae", 2, late).mean == pytest.approx(VAES[name], abs=0.0051)
+    said = [over_seeds(rows, "vae", 2, s, p).mean for s, p in ((late, "wary"), (best, "read"), (late, "read"))]
+    assert said == pytest.approx(VAES[name], abs=0.0051)
+
+
+def test_what_the_docs_say_of_small_red_triangles_is_what_the_rows_say():
+    for study, variant, told in (
+        ("objectives", "maskgit", (0.30, 0.0, 0.09)),
+        ("objectives", "mar", (0.51, 0.18, 0.79)),
+        ("objectives", "dit", (1.0, 1.0, 0.88)),
+        ("jepa", "jepa", (0.94, 0.77, 0.03)),
+        ("jepa", "jepa, one layer", (0.92, 0.73, 0.67)),
+    ):
+        rows = Rows(read_rows(RESULTS / study / "rows.jsonl")).where(kind="accuracy", composition="101")
+        assert over_seeds(rows, variant, 1, late).values == pytest.approx(told, abs=0.0051)
 
 
 def test_the_auxiliary_loss_rises_early_as_quoted():

@@ -59,7 +59,7 @@ def unseen(results: Path) -> Image.Image:
     steps = sorted(next(iter(score.values())))
     peak = max(steps, key=lambda s: fmean(run[s] for run in score.values()))
     families, seeds = list(dict.fromkeys(r["variant"] for r in study["runs"])), study["seeds"]
-    side, left, head, gap = 124, 92, 62, 8
+    side, left, head, gap = 118, 92, 62, 8
     size = (left + 2 * len(seeds) * (side + gap) + 22, head + len(families) * (side + 30))
     page = Image.new("RGB", size, "white")
     pen, font = ImageDraw.Draw(page), ImageFont.load_default(17)
@@ -73,9 +73,7 @@ def unseen(results: Path) -> Image.Image:
         pen.text((left - 12, y + side / 2), r["variant"], INK, font, "rm")
         for k, step in enumerate((peak, steps[-1])):
             sheet = results / "runs" / r["digest"] / "samples" / f"step_{step:08d}.png"
-            one = tile(sheet, row, len(codes), LEVELS[study["levels"][codes[row]]], zoom=2, gap=3).resize(
-                (side, side), 0
-            )
+            one = tile(sheet, row, len(codes), LEVELS[study["levels"][codes[row]]], zoom=2, gap=3)
             page.paste(one, (at(k, r["seed"]), y))
             said = f"{score[r['digest']][step]:.2f}"
             pen.text((at(k, r["seed"]) + side / 2, y + side + 12), said, INK, ImageFont.load_default(15), "mm")
