@@ -13,6 +13,7 @@ MODULES = {
     "conditioning": "conditioning",
     "objectives": "objectives",
     "details": "details",
+    "dice": "dice",
     "tokenizers": "tokenizers",
     "jepa": "jepa",
     "circuits": "circuits",

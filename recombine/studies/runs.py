@@ -160,18 +160,24 @@ class Run:
 
 
 def compute(recipes: dict[str, Recipe], lab: Lab, opens: Callable[[Run], bool] = lambda run: False) -> list[Row]:
-    """Train every variant for every seed, and give all accuracy rows; before them what each world's probes and each learned
-    tokenizer are worth. `opens`: whether a run's rows are not enough, because its network will be opened."""
+    """Every variant for every seed: see `compute_all`."""
+    return compute_all({(v, seed): r.sown(seed) for v, r in recipes.items() for seed in range(lab.seeds)}, lab, opens)
+
+
+def compute_all(
+    recipes: dict[tuple[str, int], Recipe], lab: Lab, opens: Callable[[Run], bool] = lambda run: False
+) -> list[Row]:
+    """Train all recipes, named by variant and seed, and give all accuracy rows; before them what each world's probes and each
+    learned tokenizer are worth. `opens`: whether a run's rows are not enough, because its network will be opened."""
     for recipe in recipes.values():
         recipe.check()
-    sown = {(variant, seed): r.sown(seed) for variant, r in recipes.items() for seed in range(lab.seeds)}
-    lay([r for r in sown.values() if opens(Run(r, lab)) or lab.lacks(Run(r, lab).folder)], lab)
+    lay([r for r in recipes.values() if opens(Run(r, lab)) or lab.lacks(Run(r, lab).folder)], lab)
     rows: list[Row] = []
     for i, world in enumerate(dict.fromkeys(r.judged_in for r in recipes.values())):
-        variant, recipe = next((v, r) for v, r in recipes.items() if r.judged_in == world)
+        variant, recipe = next((v, r) for (v, _), r in recipes.items() if r.judged_in == world)
         rows += [r | ({"variant": variant} if i else {}) for r in lab.measured(exam(recipe, lab))]
-    rows += ceilings(sown, lab)
-    for (variant, seed), recipe in sown.items():
+    rows += ceilings(recipes, lab)
+    for (variant, seed), recipe in recipes.items():
         run = Run(recipe, lab)
         rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy", opens(run))
     return rows
