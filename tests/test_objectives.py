@@ -172,29 +172,25 @@ def test_a_ceiling_is_judged_by_all_against_seen():
     assert tokenizers.judge_ceiling(rows(0.95)).holds is False
 
 
-def test_worlds_that_differ_are_judged_by_probes_of_their_own(tmp_path):
+def test_worlds_that_differ_are_judged_by_probes_of_their_own_unless_they_must_be_compared(tmp_path):
     settings = override(
         details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2"
     )
     lab = Lab(QUIET, tmp_path, "smoke", 1)
-    rows = Rows(details.run(replace(settings, details=("base", "far")), lab))
+    rows = Rows(details.run(replace(settings, details=("base", "far", "plain")), lab))
     first, second = rows.where(kind="probe", variant=None), rows.where(kind="probe", variant="maskgit, far")
     assert len(first) == len(second) == 32
-    assert {r["variant"] for r in rows.where(kind="accuracy")} == {"maskgit", "dit", "maskgit, far", "dit, far"}
+    assert {r.get("variant") for r in rows.where(kind="probe")} == {None, "maskgit, far"}
+    models = {f"{f}{d}" for f in ("maskgit", "dit") for d in ("", ", far", ", plain")}
+    assert {r["variant"] for r in rows.where(kind="accuracy")} == models
     weights = list(tmp_path.glob("runs/*/model.safetensors"))
-    assert len(weights) == 2 * (2 + 1 + 2), "two trained probes, a tokenizer, two models each"
+    assert len(weights) == 2 * 2 + 3 * (1 + 2), "two trained probes in two worlds, a tokenizer and two models in three"
 
 
-def test_what_varies_more_or_less_is_judged_by_the_probes_of_the_usual_world(tmp_path):
-    settings = override(
-        details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2"
-    )
-    made = settings.variants()
+def test_what_varies_more_or_less_is_judged_in_the_usual_world():
+    made = override(details.settings("smoke"), "wander=0.3").variants()
     assert {made[f"dit, {d}"].judged_in for d in ("plain", "varied")} == {made["dit"].world}
     assert len({made[n].world for n in ("dit", "dit, plain", "dit, varied", "dit, far")}) == 4
-    rows = Rows(details.run(replace(settings, details=("base", "plain")), Lab(QUIET, tmp_path, "smoke", 1)))
-    assert {r.get("variant") for r in rows.where(kind="probe")} == {None}, "one exam for all"
-    assert len(list(tmp_path.glob("runs/*/model.safetensors"))) == 2 + 2 * (1 + 2), "probes once, the rest twice"
     other = replace(
         made["dit"], evaluation=replace(made["dit"].evaluation, judged_in=Shapes2D(colors=("red", "green")))
     )

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,18 @@ RUNS = sorted(p.parent for p in RESULTS.glob("runs/*/config.json"))
 SHARED = RESULTS / "one-tokenizer"
 
 
+@cache
+def shipped(study: str) -> Rows:
+    return Rows(read_rows(RESULTS / study / "rows.jsonl"))
+
+
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
 def test_every_verdict_follows_from_the_rows_beside_it(folder):
-    rows, facts = Rows(read_rows(folder / "rows.jsonl")), read_json(folder / "study.json")
+    rows, facts = shipped(folder.name), read_json(folder / "study.json")
     made = [judge(c, rows, facts["scale"], len(facts["seeds"]), {}).json(folder.name) for c in find(folder.name).claims]
     keep = ("id", "statement", "expected", "measured", "interval", "verdict", "said", "note", "scale", "seeds")
-    shipped = read_json(folder / "claims.json")
-    assert [{k: c[k] for k in keep} for c in shipped] == json.loads(json.dumps([{k: c[k] for k in keep} for c in made]))
+    there = read_json(folder / "claims.json")
+    assert [{k: c[k] for k in keep} for c in there] == json.loads(json.dumps([{k: c[k] for k in keep} for c in made]))
 
 
 @pytest.mark.parametrize("folder", [*RUNS, *sorted(SHARED.glob("*/runs/*"))], ids=lambda p: p.name)
@@ -84,7 +90,7 @@ TOLD = {
 
 @pytest.mark.parametrize(("study", "variant"), TOLD)
 def test_what_the_docs_say_of_each_tokenizer_is_what_the_rows_say(study, variant):
-    rows = Rows(read_rows(RESULTS / study / "rows.jsonl"))
+    rows = shipped(study)
     for told, summary in zip(TOLD[study, variant], (late, best), strict=True):
         assert over_seeds(rows, variant, 2, summary).values == pytest.approx(told, abs=0.0051)
     assert [weakest(rows, variant, seed) for seed in range(3)] == pytest.approx((0.23, 0.03, 1.1), abs=0.0051)
@@ -93,7 +99,7 @@ def test_what_the_docs_say_of_each_tokenizer_is_what_the_rows_say(study, variant
 def test_of_eighteen_runs_thirteen_learn_level_two_and_ten_lose_it_again():
     falls = []
     for study, variant in TOLD:
-        rows = Rows(read_rows(RESULTS / study / "rows.jsonl"))
+        rows = shipped(study)
         both = (over_seeds(rows, variant, 2, summary).values for summary in (best, late))
         falls += [top - end for top, end in zip(*both, strict=True) if top >= 0.3]
     assert (len(falls), sum(fall >= 0.2 for fall in falls)) == (13, 10)
@@ -121,7 +127,7 @@ def test_what_the_docs_say_of_small_red_triangles_is_what_the_rows_say():
         ("jepa", "jepa", (0.94, 0.77, 0.03)),
         ("jepa", "jepa, one layer", (0.92, 0.73, 0.67)),
     ):
-        rows = Rows(read_rows(RESULTS / study / "rows.jsonl")).where(kind="accuracy", composition="101")
+        rows = shipped(study).where(kind="accuracy", composition="101")
         assert over_seeds(rows, variant, 1, late).values == pytest.approx(told, abs=0.0051)
 
 
