@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 INK = "#1b1d22"
+"""In an SVG it takes the colour of the page's text."""
+DARK = "#1b1d23"
+"""Ink on light paint, which stays dark on a dark page."""
 SEEN, LEVEL1, LEVEL2 = "#56C1FF", "#FF95CA", "#ED220D"
 """The paper's colours: seen compositions, one factor away, two factors away."""
 LEVELS = (SEEN, LEVEL1, LEVEL2, "#7A0F5C", "#3D0A3A")
-
 CYCLE = ("#3B7DD8", "#E4572E", "#2A9D6F", "#8E5FC7", "#D9A21B", "#1FA3A8", "#C2477F", "#7A7F87")
 
 STYLE = {

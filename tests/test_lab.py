@@ -81,6 +81,11 @@ def test_the_same_study_writes_the_same_figures_and_rows_twice(tmp_path):
         assert (one / name).read_bytes() == (two / name).read_bytes()
 
 
+def test_a_figure_that_is_drawn_no_more_goes(tmp_path):
+    (ran(tmp_path) / "figures" / "old.svg").touch()
+    assert {p.name for p in (ran(tmp_path) / "figures").iterdir()} == {"dots.svg", "dots.png"}
+
+
 def test_other_processes_write_nothing(tmp_path):
     other = Lab(type(QUIET)(rank=1, processes=2, quiet=True), tmp_path, "smoke", 1)
     folder = run_study(STUDY, TrainConfig(), other)

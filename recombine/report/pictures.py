@@ -7,10 +7,8 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from recombine.figures import LEVELS
+from recombine.figures import INK, LEVELS
 from recombine.store import read_json, read_rows
-
-INK = "#20242B"
 
 
 def tile(sheet: Path, row: int, rows: int, frame: str, zoom: int = 3, gap: int = 6) -> Image.Image:

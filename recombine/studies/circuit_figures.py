@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.figures import INK, LEVELS, Figure, canvas
+from recombine.figures import DARK, INK, LEVELS, Figure, canvas
 from recombine.measure.circuits import chance
 from recombine.studies.base import Rows
 from recombine.studies.circuit_rows import (
@@ -65,7 +65,7 @@ def heat(axis: Any, table: Float[Tensor, "n n"], same: list[Pair], title: str, *
     span = max(abs(how["vmin"]), how["vmax"])
     small = len(same) <= 10
     for (i, j), value in [((i, j), float(table[i, j])) for i in range(len(table)) for j in range(len(table))] * small:
-        shade = "white" if abs(value) > 0.55 * span else "#1b1d23"
+        shade = "white" if abs(value) > 0.55 * span else DARK
         axis.text(j, i, f"{value:.0f}", ha="center", va="center", fontsize=8, color=shade)
     names = [p.first for p in same]
     axis.set_xticks(range(len(names)), names, rotation=45)

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from recombine.figures import Figure, canvas
+from recombine.figures import DARK, Figure, canvas
 from recombine.studies import objectives, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
@@ -104,16 +104,15 @@ def by_chance(lines: list[list[float]]) -> float | None:
 
 
 def judge_tokenizer(rows: Rows) -> Judgement:
-    tables = {f: table(rows, f) for f in FAMILIES}
     measured: dict[str, Any] = {}
-    for f, lines in tables.items():
-        columns = [list(c) for c in zip(*lines, strict=True)]
-        measured |= {f"{f}, share of tokenizers": between(lines), f"{f}, by chance": by_chance(lines)}
-        measured |= {
-            f"{f}, share of seeds": between(columns),
-            f"{f}, level 2": fmean(y for line in lines for y in line),
-        }
-    passed = [between(x) >= 0.5 and (by_chance(x) is None or by_chance(x) <= 0.05) for x in tables.values()]
+    passed = []
+    for f in FAMILIES:
+        lines = table(rows, f)
+        share, chance = between(lines), by_chance(lines)
+        measured |= {f"{f}, share of tokenizers": share, f"{f}, by chance": chance}
+        measured[f"{f}, share of seeds"] = between([list(column) for column in zip(*lines, strict=True)])
+        measured[f"{f}, level 2"] = fmean(y for line in lines for y in line)
+        passed.append(share >= 0.5 and (chance is None or chance <= 0.05))
     return Judgement(all(passed) or ("partly" if any(passed) else False), measured | {"judge": probe_of(rows)})
 
 
@@ -136,7 +135,7 @@ def crossed(tables: dict[str, list[list[float]]], folder: Path) -> Figure:
             axis.imshow(lines, cmap="Blues", vmin=0, vmax=1.15)
             for t, line in enumerate(lines):
                 for s, y in enumerate(line):
-                    axis.text(s, t, f"{y:.2f}", ha="center", va="center", color="white" if y > 0.6 else "#20242B")
+                    axis.text(s, t, f"{y:.2f}", ha="center", va="center", color="white" if y > 0.6 else DARK)
             axis.set(title=family, xlabel="seed of the network", ylabel="seed of the tokenizer")
             axis.set(xticks=range(len(lines[0])), yticks=range(len(lines)))
             axis.grid(visible=False)

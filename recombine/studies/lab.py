@@ -184,8 +184,11 @@ def judge_again(folder: Path, rules: str) -> None:
 
 
 def _publish(study: Study, rows: Rows, facts: dict[str, Any], folder: Path) -> None:
-    """Figures, facts and claims, which are the last to be written."""
+    """Figures, facts and claims, which are the last to be written. Figures that are drawn no more go."""
     figures = [entry(f) for f in study.draw(rows, folder / "figures")]
+    for path in (folder / "figures").glob("*"):
+        if path.stem not in {f["name"] for f in figures}:
+            path.unlink()
     known = (facts["scale"], len(facts["seeds"]), facts["provenance"])
     verdicts = [judge(c, rows, *known).json(study.name) for c in study.claims]
     write_json(folder / "study.json", facts | {"figures": figures})

@@ -62,17 +62,18 @@ def over_seeds(
     return Found(fmean(values), student(values), values)
 
 
-def judged(rows: Rows, papers: dict[str, float]) -> tuple[dict[tuple[str, int], Found], dict[str, float | str]]:
+def judged(rows: Rows, papers: dict[str, float | None]) -> tuple[dict[tuple[str, int], Found], dict[str, float | str]]:
     """Late means of the variants in `papers` at each level, by the probe that judges; and what a claim says it measured: those
-    at level 2 beside the paper's; then each one's other levels, its best checkpoint, and what a classifier says that must
-    choose, the strict reader and, where it is right on real pictures, the linear probe; last how the judge reads real
-    pictures."""
+    at level 2 beside the paper's, if it has any; then each one's other levels, its best checkpoint, and what a classifier
+    says that must choose, the strict reader and, where it is right on real pictures, the linear probe; last how the judge
+    reads real pictures."""
     found = {(name, level): over_seeds(rows, name, level, late) for name in papers for level in (0, 1, 2)}
     known = {r["probe"] for r in rows.where(kind="accuracy")} - {probe_of(rows)}
     beside = {word: p for word, p in (("made to choose", "cnn"), ("strict reader", "read")) if p in known}
     beside |= {"linear probe": "linear"} if trusted(rows, "linear") else {}
     measured: dict[str, float | str] = {name: found[name, 2].mean for name in papers}
-    measured |= {f"paper_{name}": paper for name, paper in papers.items()} | {"judge": probe_of(rows)}
+    measured |= {f"paper_{name}": paper for name, paper in papers.items() if paper is not None}
+    measured["judge"] = probe_of(rows)
     for name in papers:
         measured |= {f"{name}, {word}": found[name, k].mean for k, word in ((1, "level 1"), (0, "seen"))}
         measured[f"{name}, best"] = over_seeds(rows, name, 2, best).mean
