@@ -55,6 +55,15 @@ def test_full_scale_is_large_enough_for_its_claims():
     assert {line.size for line in chosen.lines} == {0.2, 0.4}
 
 
+def test_a_line_may_be_trained_longer_and_is_looked_at_as_often():
+    line = replace(SMOKE.lines[0], steps=40)
+    course = replace(SMOKE, lines=(line,)).courses()[0][0]
+    recipe = course.recipe
+    assert (recipe.train.steps, recipe.evaluation.checkpoints[-1]) == (40, 40)
+    assert len(recipe.evaluation.checkpoints) == len(SMOKE.recipe.evaluation.checkpoints)
+    assert SMOKE.courses()[0][0].recipe.train == SMOKE.recipe.train
+
+
 def test_settings_that_do_not_fit_are_refused():
     with pytest.raises(UsageError, match="weak"):
         override(SMOKE, "weak=[0.7]")

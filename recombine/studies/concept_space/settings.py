@@ -72,12 +72,22 @@ def word(net: NetConfig) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One network, told in one way, in worlds that differ in the colour signal alone."""
+    """One network, told in one way, in worlds that differ in the colour signal alone. `steps`: how long it is trained, looked at
+    as often as the recipe says; 0 = as long as the recipe says."""
 
     net: NetConfig
     colors: tuple[float, ...]
     size: float = 0.4
     told: Literal["raw", "balanced"] = "raw"
+    steps: int = 0
+
+    def trained(self, recipe: Recipe) -> Recipe:
+        recipe = replace(recipe, net=self.net, conditioning=Conditioning(signal=self.told))
+        if not self.steps:
+            return recipe
+        looks = spaced(self.steps, len(recipe.evaluation.checkpoints))
+        train, evaluation = replace(recipe.train, steps=self.steps), replace(recipe.evaluation, checkpoints=looks)
+        return replace(recipe, train=train, evaluation=evaluation)
 
 
 @dataclass(frozen=True)
@@ -103,9 +113,8 @@ class ConceptSpace:
     def course(self, line: Line, color: float, background: float = 0.0) -> Course:
         signals = {"color_signal": color, "size_signal": line.size, "background_signal": background}
         world = replace(self.recipe.world, **signals)
-        told = Conditioning(signal=line.told)
         asked = self.asking if line is self.lines[0] and color in self.weak and not background else None
-        return Course(replace(self.recipe, world=world, net=line.net, conditioning=told), asking=asked)
+        return Course(replace(line.trained(self.recipe), world=world), asking=asked)
 
     def courses(self) -> list[tuple[Course, int]]:
         """All courses, each with how many seeds it gets beyond the lab's."""
@@ -145,18 +154,19 @@ def laptop() -> ConceptSpace:
 
 
 def full() -> ConceptSpace:
-    steps = 3000
+    """A small learning rate and a short warm-up: at 1e-3 all happens within 300 steps, the warm-up among them."""
+    steps, longer = 1500, 4000
     train = TrainConfig(
-        steps, batch=128, lr=1e-3, warmup=100, decay="none", ema=0.98, precision="bfloat16", log_every=100
+        steps, batch=128, lr=4e-4, warmup=20, decay="none", ema=0.98, precision="bfloat16", log_every=100
     )
     evaluation = Evaluation(spaced(steps, 60), 64, Euler(12), probe_steps=800)
     recipe = Recipe(Circles(), train=train, evaluation=evaluation)
     unet, dit = UNetConfig(), DiTConfig(TransformerConfig(4, 192, 6))
     lines = (
         Line(unet, (0.1, 0.15, 0.2, 0.3, 0.5, 0.8)),
+        Line(dit, (0.1, 0.2, 0.4, 0.8), steps=longer),
+        Line(dit, (0.1, 0.2, 0.4), told="balanced", steps=longer),
         Line(unet, (0.1, 0.2, 0.4), size=0.2),
-        Line(dit, (0.1, 0.2, 0.4, 0.8)),
-        Line(dit, (0.1, 0.2, 0.4), told="balanced"),
         Line(unet, (0.15,), told="balanced"),
     )
-    return ConceptSpace(recipe, lines, (0.15, 0.2), 2, masked=(0.3, 0.6, 1.0), background=0.3)
+    return ConceptSpace(recipe, lines, (0.1, 0.15, 0.2), 2, masked=(0.3, 0.6, 1.0), background=0.3)
