@@ -72,8 +72,8 @@ def word(net: NetConfig) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One network, told in one way, in worlds that differ in the colour signal alone. `steps`: how long it is trained, looked at
-    as often as the recipe says; 0 = as long as the recipe says."""
+    """One network, told in one way, in worlds that differ in the colour signal alone. `steps`: how long it is trained, looked
+    at as often as the recipe says; 0 = as long as the recipe says."""
 
     net: NetConfig
     colors: tuple[float, ...]
