@@ -292,8 +292,8 @@ def test_emergence_and_masking_can_fail():
 
 def test_the_measured_flip_lies_between_the_worlds_that_differ(good):
     found = foresight.judge_order(good).measured
-    assert 0.4 < found["size 0.4: order flips at color"] < 0.8
-    assert found["size 0.4: by pixels"] == pytest.approx(180 / 300, rel=0.1)
+    assert 0.4 < found["U-Net, size 0.4: order flips at color"] < 0.8
+    assert found["U-Net, size 0.4: by pixels"] == pytest.approx(180 / 300, rel=0.1)
 
 
 def test_claims_without_rows_are_not_judged():

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "recombine"
 FILES = sorted(PACKAGE.rglob("*.py"))
-ORDER = ["config rng store machine", "worlds", "nets", "tokenizers", "objectives", "train", "measure theory bridge", "figures",
-         "studies", "report bench", "cli"]  # fmt: skip
+ORDER = ["config rng store machine sharing", "worlds", "nets", "tokenizers", "objectives", "train", "measure theory bridge",
+         "figures", "studies", "report bench", "cli"]  # fmt: skip
 RANK = {part: i for i, group in enumerate(ORDER) for part in group.split()}
 BASE = set(ORDER[0].split())
 

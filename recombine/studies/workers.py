@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recombine.config import UsageError, override
+from recombine.sharing import side_by_side
 from recombine.store import lockable
 from recombine.studies import find
 from recombine.studies.base import Scale
@@ -45,6 +46,17 @@ def spread(plan: Plan, note: Callable[[str], None]) -> Iterator[Iterator[str]]:
         raise UsageError("--workers gives each run to one process, torchrun gives one run to all; use either")
     if not lockable(plan.out):
         raise UsageError(f"--workers needs locks on files, which {plan.out} does not offer")
+    with side_by_side(note) if on_gpu(plan.device) else nullcontext():
+        yield from _started(plan, note)
+
+
+def on_gpu(device: str) -> bool:
+    import torch
+
+    return device != "cpu" and torch.cuda.is_available()
+
+
+def _started(plan: Plan, note: Callable[[str], None]) -> Iterator[Iterator[str]]:
     context, started = get_context("spawn"), []
     try:
         for i in range(plan.workers):

@@ -31,7 +31,7 @@ CLAIMS = (
         "C3",
         "C, section 5; concept-space papers",
         "Which concept comes first flips with the ratio of the signals, where the rates a of the theory meet.",
-        "both orders occur, and a from pixels has the order right in at least 90 % of worlds (paper: flip at 0.4 to 0.5)",
+        "both orders with each network, and a from pixels right in at least 90 % of worlds (paper: flip at 0.4 to 0.5)",
         judge_order,
         trained=True,
     ),

@@ -12,7 +12,7 @@ from recombine.figures import CYCLE, Figure, canvas
 from recombine.studies.base import Rows
 from recombine.studies.concept_space import foresight_figures, probing_figures
 from recombine.studies.concept_space.axes import log_ticks
-from recombine.studies.concept_space.curves import Curves, Outcome, begins, error, outcomes, smoothed, speed
+from recombine.studies.concept_space.curves import Curves, Outcome, begins, dip, error, outcomes, smoothed, speed
 from recombine.studies.concept_space.judges import main_line
 from recombine.theory.predict import Signals, path
 
@@ -50,8 +50,8 @@ def trajectories(rows: Rows, line: list[Outcome], folder: Path) -> Figure:
         "trajectories",
         "Where the unseen composition goes",
         "Asked for small blue circles, which it never saw, the network's samples in concept space (above; dots are "
-        "checkpoints, thin lines are seeds, grey is the time before it draws anything as told). Below, the two-layer "
-        "model of the theory, given nothing but the signals in the world's pixels.",
+        "checkpoints, thin lines are seeds, grey is the time before it draws anything as told, red is where it turns). "
+        "Below, the two-layer model of the theory, given nothing but the signals in the world's pixels.",
     )
     size = (2.2 * len(line) + 0.8, 5.0)
     with canvas(folder, figure, 2, len(line), size=size, sharex=True, sharey=True, squeeze=False) as axes:
@@ -76,6 +76,18 @@ def network(axis: Any, o: Outcome, ink: Any) -> None:
     x, y, begin = mean_path(o)
     axis.plot(x[: begin + 1], y[: begin + 1], color=GREY, lw=0.8, ls=":")
     axis.plot(x[begin:], y[begin:], color=ink, marker="o", ms=2.6, lw=1.6)
+    turn(axis, o, x[begin:], y[begin:], begin)
+
+
+def turn(axis: Any, o: Outcome, x: Tensor, y: Tensor, begin: int) -> None:
+    """Where the path turns, if it goes back by a tenth or more."""
+    steps = next(iter(o.runs.values())).steps[begin:]
+    back = dip(steps, x)
+    if back.depth < 0.1:
+        return
+    place = int((steps == back.turn).nonzero()[0])
+    axis.plot(x[place], y[place], marker="<", ms=7, color="#ED220D", zorder=6)
+    axis.annotate(f"turns at step {back.turn:,.0f}", (float(x[place]), float(y[place]) - 0.09), fontsize=7, va="top")
 
 
 def theory(axis: Any, rows: Rows, o: Outcome, ink: Any) -> None:
@@ -137,7 +149,7 @@ def training_loss(rows: Rows, o: Outcome) -> tuple[list[int], list[float]]:
 
 
 def times(found: list[Outcome], folder: Path) -> Figure:
-    """One panel per network, way of telling and size signal."""
+    """One panel per network, way of telling and size signal, where there are several worlds."""
     figure = Figure(
         "times",
         "Steps to learn each concept",
@@ -148,6 +160,7 @@ def times(found: list[Outcome], folder: Path) -> Figure:
     groups: dict[tuple, list[Outcome]] = {}
     for o in plain:
         groups.setdefault((o.facts["net"], o.facts["told"], o.facts["size_signal"]), []).append(o)
+    groups = {k: some for k, some in groups.items() if len(some) > 1} or groups
     from matplotlib.ticker import NullLocator
 
     size = (3.0 * len(groups) + 1.2, 3.4)

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from statistics import fmean
 
+from scipy.stats import linregress
+
 from recombine.studies.base import Judgement, Rows
 from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import correlation, dips, main_line, shown
@@ -41,22 +43,31 @@ def crossing(line: list[Outcome], value: Callable[[Outcome], float]) -> float | 
 
 def judge_order(rows: Rows) -> Judgement:
     found = outcomes(rows)
-    line = main_line(found)
-    net = line[0].facts["net"]
-    some = [o for o in found if o.is_(net=net, told="raw", masked=0.0, background_signal=0.0)]
-    if len(some) < 3:
+    main_line(found)
+    plain = [o for o in found if o.is_(told="raw", masked=0.0, background_signal=0.0)]
+    nets = {net: [o for o in plain if o.facts["net"] == net] for net in dict.fromkeys(o.facts["net"] for o in plain)}
+    nets = {net: some for net, some in nets.items() if len(some) >= 3}
+    if not nets:
         raise LookupError("at least three worlds are needed")
-    measured: dict = {"worlds": len(some), "color first in": sum(lead(o) > 0 for o in some)}
+    measured: dict = {}
+    for net, some in nets.items():
+        measured |= {f"{net}: worlds": len(some), f"{net}: color first in": sum(lead(o) > 0 for o in some)}
+        measured |= flips(net, some)
+        measured |= {f"{net}: orders right, {space}": right_orders(some, space) for space in SPACES}
+    both = {net: 0 < measured[f"{net}: color first in"] < len(some) for net, some in nets.items()}
+    holds = [both[net] and right_orders(some, "pixels") >= 0.9 for net, some in nets.items()]
+    nearly = [both[net] and max(right_orders(some, space) for space in SPACES) >= 0.75 for net, some in nets.items()]
+    return Judgement(all(holds) or ("partly" if any(nearly) else False), measured)
+
+
+def flips(net: str, some: list[Outcome]) -> dict[str, float | str]:
+    """Along each line of worlds with one size signal: where the order flips, and where it should by the world's pixels."""
+    found: dict[str, float | str] = {}
     for size in sorted({o.facts["size_signal"] for o in some}, reverse=True):
-        row = sorted((o for o in some if o.facts["size_signal"] == size), key=lambda o: o.facts["color_signal"])
-        measured[f"size {size:g}: order flips at color"] = crossing(row, lead)
-        for space in SPACES:
-            measured[f"size {size:g}: by {space}"] = crossing(row, lambda o, space=space: foreseen(o, space))
-    measured |= {f"orders right, {space}": right_orders(some, space) for space in SPACES}
-    both = 0 < measured["color first in"] < len(some)
-    best = max(right_orders(some, space) for space in SPACES)
-    holds = both and right_orders(some, "pixels") >= 0.9
-    return Judgement(holds or ("partly" if both and best >= 0.75 else False), measured)
+        line = sorted((o for o in some if o.facts["size_signal"] == size), key=lambda o: o.facts["color_signal"])
+        found[f"{net}, size {size:g}: order flips at color"] = crossing(line, lead)
+        found[f"{net}, size {size:g}: by pixels"] = crossing(line, lambda o: foreseen(o, "pixels"))
+    return found
 
 
 def judge_prediction(rows: Rows) -> Judgement:
@@ -106,6 +117,19 @@ def judge_told(rows: Rows) -> Judgement:
         measured |= {f"{at}: fall raw": depths[0], f"{at}: fall balanced": depths[1]}
         faster.append(times[1] <= times[0] / 2)
         calmer.append(depths[1] < max(0.1, depths[0] / 2))
+    measured |= powers(pairs)
     weak = min(range(len(pairs)), key=lambda i: pairs[i][0].facts["color_signal"])
     holds = faster[weak] and all(calmer)
     return Judgement(holds or ("partly" if faster[weak] or any(calmer) else False), shown(measured))
+
+
+def powers(pairs: list[tuple[Outcome, Outcome]]) -> dict[str, float]:
+    """The power of the colour signal with which the steps to learn colour fall, where a network was told several both ways."""
+    found = {}
+    for net in dict.fromkeys(raw.facts["net"] for raw, _ in pairs):
+        mine = [p for p in pairs if p[0].facts["net"] == net]
+        for told, some in (("raw", [raw for raw, _ in mine]), ("balanced", [balanced for _, balanced in mine])):
+            points = [(math.log(o.facts["color_signal"]), math.log(o.time("color"))) for o in some]
+            if len(points) >= 3 and all(math.isfinite(t) for _, t in points):
+                found[f"{net}: T_color goes as the signal to the power, {told}"] = float(linregress(points).slope)
+    return found

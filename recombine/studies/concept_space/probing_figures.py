@@ -65,7 +65,10 @@ def one_way(axis: Any, lines: list[tuple], ink: str, label: str, way: str) -> No
     steps = sorted(set.intersection(*({int(s) for s in steps} for steps, _ in lines)))
     table = [dict(zip((int(s) for s in steps_), values, strict=True)) for steps_, values in lines]
     mean = [sum(float(t[s]) for t in table) / len(table) for s in steps]
-    axis.plot(steps, mean, color=ink, label=label, marker=marker, ms=4, ls="--" if marker else "-")
+    style = {"over": {"lw": 3.5, "alpha": 0.6}, "steer": {"ls": ":", "lw": 2.0}}.get(
+        way, {"ls": "--" if marker else "-"}
+    )
+    axis.plot(steps, mean, color=ink, label=label, marker=marker, ms=4, **style)
 
 
 def samples(rows: Rows, found: list[Outcome], folder: Path) -> Figure | None:
