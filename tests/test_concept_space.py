@@ -296,6 +296,22 @@ def test_the_measured_flip_lies_between_the_worlds_that_differ(good):
     assert found["U-Net, size 0.4: by pixels"] == pytest.approx(180 / 300, rel=0.1)
 
 
+def test_the_power_of_the_signal_is_found():
+    rows: list[dict] = []
+    for told, power in (("raw", 1.5), ("balanced", 0.25)):
+        rows += [r for c in COLORS for r in made_up(net="DiT", color=c, main=0, told=told, at_color=60 / c**power)]
+    found = foresight.judge_told(Rows(rows)).measured
+    for told, power in (("raw", 1.5), ("balanced", 0.25)):
+        assert found[f"DiT: T_color goes as the signal to the power, {told}"] == pytest.approx(-power, rel=0.1)
+
+
+def test_the_order_is_judged_for_each_network(good):
+    flat = [r for r in good if not ("DiT" in str(r["variant"]) and r.get("color_signal", 0.8) == 0.8)]
+    assert foresight.judge_order(good).holds is True
+    kept = {r["variant"] for r in flat if r["kind"] == "course"}
+    assert foresight.judge_order(Rows(r for r in good if r["variant"] in kept)).holds == "partly"
+
+
 def test_claims_without_rows_are_not_judged():
     for claim in CLAIMS:
         with pytest.raises(LookupError):

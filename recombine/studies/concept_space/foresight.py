@@ -131,5 +131,7 @@ def powers(pairs: list[tuple[Outcome, Outcome]]) -> dict[str, float]:
         for told, some in (("raw", [raw for raw, _ in mine]), ("balanced", [balanced for _, balanced in mine])):
             points = [(math.log(o.facts["color_signal"]), math.log(o.time("color"))) for o in some]
             if len(points) >= 3 and all(math.isfinite(t) for _, t in points):
-                found[f"{net}: T_color goes as the signal to the power, {told}"] = float(linregress(points).slope)
+                found[f"{net}: T_color goes as the signal to the power, {told}"] = float(
+                    linregress(*zip(*points, strict=True)).slope
+                )
     return found
