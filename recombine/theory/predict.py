@@ -134,7 +134,7 @@ def path(signals: Signals, omega: float = 0.01, rho: float = 0.9, horizon: float
     task = signals.task
     a = task.a / task.a.max()
     length = horizon / float(a.min())
-    steps = max(points, math.ceil(length / 0.05))
-    every = steps // points
-    run = flow(root(correlated(omega, rho, task.dim))[None], a[None], length / steps, every * points, every)
+    every = math.ceil(length / 0.05 / points)
+    steps = every * points
+    run = flow(root(correlated(omega, rho, task.dim))[None], a[None], length / steps, steps, every)
     return Path(run.t, (run.output(task.probe) / task.probe)[0])

@@ -87,7 +87,9 @@ def turn(axis: Any, o: Outcome, x: Tensor, y: Tensor, begin: int) -> None:
         return
     place = int((steps == back.turn).nonzero()[0])
     axis.plot(x[place], y[place], marker="<", ms=7, color="#ED220D", zorder=6)
-    axis.annotate(f"turns at step {back.turn:,.0f}", (float(x[place]), float(y[place]) - 0.09), fontsize=7, va="top")
+    left = x[place] < 0.5
+    at = (float(x[place]) + (0.0 if left else 0.05), float(y[place]) - 0.09)
+    axis.annotate(f"turns at step {back.turn:,.0f}", at, fontsize=7, va="top", ha="left" if left else "right")
 
 
 def theory(axis: Any, rows: Rows, o: Outcome, ink: Any) -> None:
