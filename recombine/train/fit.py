@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from recombine.config import UsageError
 from recombine.machine import Machine
 from recombine.train.graph import GraphedUpdate
+from recombine.train.vector import Dials, adamw, learner, vectors
 
 Batch = tuple[Any, ...]
 """Tensors and named tuples of tensors, first axis = sample."""
@@ -67,7 +68,7 @@ class Diverged(RuntimeError):
 
 
 class Step(nn.Module):
-    """The mean loss of a batch as a module, so that it can be compiled and wrapped for several processes."""
+    """The mean loss of a batch as a module, so that it can be compiled."""
 
     def __init__(self, net: nn.Module, loss: Loss, precision: str, device: torch.device, teacher: nn.Module | None):
         super().__init__()
@@ -81,7 +82,7 @@ class Step(nn.Module):
 
 
 class Fit:
-    """The state of one training run: network, its moving average, optimizer, step. `taught`: the loss is handed the moving
+    """The state of one training run: network, its moving average, their moments, step. `taught`: the loss is handed the moving
     average too."""
 
     def __init__(self, net: nn.Module, loss: Loss, config: TrainConfig, machine: Machine, taught: bool = False):
@@ -89,50 +90,53 @@ class Fit:
             raise UsageError(f"batch {config.batch} cannot be shared by {machine.processes} processes")
         self.config, self.machine, self.step = config, machine, 0
         self.net = net.to(machine.device)
-        self.params = dict(self.net.named_parameters())
         self.average = copy.deepcopy(self.net).requires_grad_(False)
-        self.ema = dict(self.average.named_parameters())
-        cuda = machine.device.type == "cuda"
-        self.rate = torch.tensor(config.lr, device=machine.device) if cuda else config.lr
-        self.optimizer = torch.optim.AdamW(
-            self.params.values(), self.rate, config.betas, weight_decay=config.weight_decay, fused=cuda, capturable=cuda
-        )
-        self.bad_step, self.bad_loss = torch.tensor([-1, 0], device=machine.device).unbind()
-        teacher = self.average if taught else None
-        self.module = self._wrap(Step(self.net, loss, config.precision, machine.device, teacher))
+        self.vectors = vectors(self.net, self.average, config.precision == "bfloat16")
+        self.params, self.ema = dict(self.net.named_parameters()), dict(self.average.named_parameters())
+        self.dials = Dials.on(machine.device)
+        self.bad_step, self.bad_loss = torch.tensor([-1.0, 0.0], device=machine.device).unbind()
+        teacher, learns = self.average if taught else None, learner(self.net, self.vectors)
+        self.module, self.adamw = Step(learns, loss, config.precision, machine.device, teacher), adamw
+        if machine.compile:
+            torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = KINDS
+            self.module.compile(dynamic=False, mode=machine.compile)
+            self.adamw = torch.compile(adamw, dynamic=False)
         self.update = GraphedUpdate(self.plain_update) if machine.graphs else self.plain_update
 
-    def _wrap(self, step: Step) -> nn.Module:
-        if self.machine.compile:
-            torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = KINDS
-            step.compile(dynamic=False, mode=self.machine.compile)
-        return DistributedDataParallel(step) if self.machine.processes > 1 else step
-
     def plain_update(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """One optimizer update; the batch's loss and the gradient's norm."""
-        self.optimizer.zero_grad(set_to_none=True)
+        """One update of weights and average; the batch's loss and the gradient's norm. Notes the first step at which one of
+        them is not finite."""
+        for vector in self.vectors:
+            vector.forget()
         loss = self.module(*batch)
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.params.values(), self.config.clip, foreach=True)
-        self.optimizer.step()
-        return loss.detach(), norm.detach()
+        loss = loss.detach()
+        grads = [self._agreed(v.gather()) for v in self.vectors]
+        norm = torch.stack([torch.linalg.vector_norm(g, dtype=torch.float32) for g in grads]).norm()
+        scale = (self.config.clip / (norm + 1e-6)).clamp(max=1.0)
+        with torch.no_grad():
+            for vector, grad in zip(self.vectors, grads, strict=True):
+                self.adamw(*vector.held(), grad, scale, self.dials, self.config.betas, self.config.weight_decay)
+            first = (self.bad_step < 0) & ~(torch.isfinite(loss) & torch.isfinite(norm))
+            self.bad_step.copy_(torch.where(first, self.dials.step, self.bad_step))
+            self.bad_loss.copy_(torch.where(first, ~torch.isfinite(loss), self.bad_loss))
+        return loss, norm
+
+    def _agreed(self, grad: Tensor) -> Tensor:
+        """The mean over all processes that share the batch."""
+        if self.machine.processes > 1:
+            grad = grad.float()
+            dist.all_reduce(grad)
+            grad /= self.machine.processes
+        return grad
 
     def advance(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """One step: update, moving average, and a note of the first step whose loss or gradient was not finite."""
-        rate = self.config.rate(self.step)
-        if isinstance(self.rate, Tensor):
-            self.rate.fill_(rate)
-        else:
-            self.optimizer.param_groups[0]["lr"] = rate
-        loss, norm = self.update(batch)
-        with torch.no_grad():
-            weight = 1 - self.config.average(self.step)
-            torch._foreach_lerp_(list(self.ema.values()), list(self.params.values()), weight)
-            first = (self.bad_step < 0) & ~(torch.isfinite(loss) & torch.isfinite(norm))
-            self.bad_step = torch.where(first, self.step, self.bad_step)
-            self.bad_loss = torch.where(first, ~torch.isfinite(loss), self.bad_loss)
+        """One step; its loss and the norm of its gradient before clipping."""
+        config, step = self.config, self.step
+        self.dials.turn(step, config.rate(step), config.average(step), config.betas)
+        found = self.update(batch)
         self.step += 1
-        return loss, norm
+        return found
 
     def check(self) -> None:
         """Stop if any step so far was not finite; nothing is saved or measured after one."""
@@ -141,20 +145,18 @@ class Fit:
             raise Diverged(f"{what} is not finite at step {bad}; a lower lr, more warmup or float32 may help")
 
     def state(self) -> dict[str, Tensor]:
-        tensors = {f"net.{k}": p for k, p in self.params.items()} | {f"ema.{k}": p for k, p in self.ema.items()}
-        for name, p in self.params.items():
-            tensors |= {f"optimizer.{name}.{k}": v for k, v in self.optimizer.state.get(p, {}).items()}
-        return tensors
+        """Everything that the next step depends on, by names that do not depend on how it is laid out."""
+        return {
+            f"{kind}.{name}": t for v in self.vectors for kind, some in v.parts().items() for name, t in some.items()
+        }
 
     @torch.no_grad()
     def load(self, tensors: dict[str, Tensor], step: int) -> None:
         self.step = step
-        for name, p in self.params.items():
-            p.copy_(tensors[f"net.{name}"])
-            self.ema[name].copy_(tensors[f"ema.{name}"])
-            begin = f"optimizer.{name}."
-            held = {k.removeprefix(begin): v for k, v in tensors.items() if k.startswith(begin)}
-            self.optimizer.state[p] = {k: v.to(p.device) for k, v in held.items()}
+        for name, part in self.state().items():
+            part.copy_(tensors[name])
+        for vector in self.vectors:
+            vector.round()
 
     def averaged(self) -> "swapped":
         """`with fit.averaged():` the network carries its moving average."""

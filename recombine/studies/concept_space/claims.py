@@ -56,7 +56,7 @@ CLAIMS = (
         "C6",
         "concept-space papers",
         "Captions that leave out a colour bend the unseen composition back to the colour seen, and slow learning.",
-        "blue falls with the share of hidden captions, by 0.2 or more in all, and colour is learned no sooner at any share",
+        "told by value and by class, blue falls with the share of silent captions, by 0.2 or more, and is learned no sooner",
         judge_masked,
         trained=True,
     ),

@@ -43,6 +43,16 @@ class Outcome:
     def name(self) -> str:
         return str(self.facts["variant"])
 
+    @property
+    def by(self) -> str:
+        """How conditions are told: `continuous` by their values, `quantised` by the name of a class."""
+        return str(self.facts.get("by", "continuous"))
+
+    @property
+    def plain(self) -> bool:
+        """Two factors, told by their values, every time."""
+        return self.is_(masked=0.0, background_signal=0.0) and self.by == "continuous"
+
     def times(self, factor: str) -> list[float]:
         """When each seed learned a factor: shown as asked by the seen compositions and by the unseen one. (What a classifier
         makes of noise, early on, may agree with the unseen one by chance, but not with all.)"""

@@ -158,7 +158,7 @@ def times(found: list[Outcome], folder: Path) -> Figure:
         "When colour and size of the unseen composition reach 0.8 and stay there; small dots are seeds, a triangle at "
         "the top is a concept never learned. Dashed: 1 / a from the world's pixels, one scale for the whole panel.",
     )
-    plain = [o for o in found if o.is_(masked=0.0, background_signal=0.0)]
+    plain = [o for o in found if o.plain]
     groups: dict[tuple, list[Outcome]] = {}
     for o in plain:
         groups.setdefault((o.facts["net"], o.facts["told"], o.facts["size_signal"]), []).append(o)

@@ -44,7 +44,7 @@ def crossing(line: list[Outcome], value: Callable[[Outcome], float]) -> float | 
 def judge_order(rows: Rows) -> Judgement:
     found = outcomes(rows)
     main_line(found)
-    plain = [o for o in found if o.is_(told="raw", masked=0.0, background_signal=0.0)]
+    plain = [o for o in found if o.plain and o.is_(told="raw")]
     nets = {net: [o for o in plain if o.facts["net"] == net] for net in dict.fromkeys(o.facts["net"] for o in plain)}
     nets = {net: some for net, some in nets.items() if len(some) >= 3}
     if not nets:
@@ -72,7 +72,7 @@ def flips(net: str, some: list[Outcome]) -> dict[str, float | str]:
 
 def judge_prediction(rows: Rows) -> Judgement:
     """Predicted times are 1 / a; one scale is left free, so only their order counts: over worlds and factors together."""
-    plain = [o for o in outcomes(rows) if o.is_(masked=0.0, background_signal=0.0)]
+    plain = [o for o in outcomes(rows) if o.plain]
     nets = {net: [o for o in plain if o.facts["net"] == net] for net in ("DiT", "U-Net")}
     nets = {net: some for net, some in nets.items() if len(some) >= 3}
     if not nets:
@@ -98,7 +98,7 @@ def rank(some: list[Outcome], space: str) -> float:
 def twins(found: list[Outcome]) -> list[tuple[Outcome, Outcome]]:
     """Pairs that differ only in how the condition is told, raw first."""
     same = lambda o: tuple(o.facts[k] for k in ("net", "color_signal", "size_signal", "background_signal", "masked"))  # noqa: E731
-    raw = {same(o): o for o in found if o.facts["told"] == "raw"}
+    raw = {same(o): o for o in found if o.facts["told"] == "raw" and o.by == "continuous"}
     return [(raw[same(o)], o) for o in found if o.facts["told"] == "balanced" and same(o) in raw]
 
 

@@ -13,7 +13,7 @@ from recombine.theory.predict import SPACES
 
 
 def draw(found: list[Outcome], folder: Path) -> list[Figure]:
-    plain = [o for o in found if o.is_(masked=0.0, background_signal=0.0)]
+    plain = [o for o in found if o.plain]
     pairs = twins(plain)
     return [prediction(plain, folder)] + ([told(pairs, folder)] if pairs else [])
 

@@ -127,20 +127,34 @@ def judge_emergence(rows: Rows) -> Judgement:
     return Judgement(holds if learned else False, shown(measured), interval)
 
 
-def judge_masked(rows: Rows) -> Judgement:
-    found = outcomes(rows)
+def silenced(found: list[Outcome]) -> dict[str, list[Outcome]]:
+    """For each way of telling: the courses in which more and more captions are silent, from none on."""
     hidden = [o for o in found if o.facts["masked"]]
-    whole = [o for o in main_line(found) if hidden and o.is_(color_signal=hidden[0].facts["color_signal"])]
-    if not hidden or not whole:
+    lines = {}
+    for by in dict.fromkeys(o.by for o in hidden):
+        some = sorted((o for o in hidden if o.by == by), key=lambda o: o.facts["masked"])
+        same = {k: some[0].facts[k] for k in ("net", "told", "color_signal", "size_signal", "background_signal")}
+        whole = [o for o in found if o.is_(masked=0.0, **same) and o.by == by]
+        if whole:
+            lines[by] = [*whole, *some]
+    return lines
+
+
+def judge_masked(rows: Rows) -> Judgement:
+    lines = silenced(outcomes(rows))
+    if not lines:
         raise LookupError("no masked captions, or none to compare them with")
-    line = [*whole, *sorted(hidden, key=lambda o: o.facts["masked"])]
-    ends = [[late(c.factors["color"]) for c in o.runs.values()] for o in line]
-    blue, times = [fmean(e) for e in ends], [o.time("color") for o in line]
-    measured = {f"blue at {o.facts['masked']:.0%} masked": b for o, b in zip(line, blue, strict=True)}
-    measured |= {f"T_color at {o.facts['masked']:.0%}": t for o, t in zip(line, times, strict=True)}
-    bends = blue[0] - blue[-1] >= 0.2 and all(a >= b - 0.02 for a, b in zip(blue, blue[1:], strict=False))
-    slows = all(b >= 0.95 * a for a, b in zip(times, times[1:], strict=False)) and times[-1] > times[0]
-    return Judgement((bends and slows) or ("partly" if bends or slows else False), shown(measured), student(ends[-1]))
+    measured, holds, partly, last = {}, [], [], []
+    for by, line in lines.items():
+        told = "told by value" if by == "continuous" else "told by class"
+        ends = [[late(c.factors["color"]) for c in o.runs.values()] for o in line]
+        blue, times = [fmean(e) for e in ends], [o.time("color") for o in line]
+        measured |= {f"{told}: blue at {o.facts['masked']:.0%} masked": b for o, b in zip(line, blue, strict=True)}
+        measured |= {f"{told}: T_color at {o.facts['masked']:.0%}": t for o, t in zip(line, times, strict=True)}
+        bends = blue[0] - blue[-1] >= 0.2 and all(a >= b - 0.02 for a, b in zip(blue, blue[1:], strict=False))
+        slows = all(b >= 0.95 * a for a, b in zip(times, times[1:], strict=False)) and times[-1] > times[0]
+        holds, partly, last = [*holds, bends and slows], [*partly, bends or slows], ends[-1]
+    return Judgement(all(holds) or ("partly" if any(partly) else False), shown(measured), student(last))
 
 
 def late(values) -> float:

@@ -12,7 +12,7 @@ from recombine.studies.base import Rows
 from recombine.studies.concept_space.asked import Asked, asked_otherwise
 from recombine.studies.concept_space.axes import log_ticks
 from recombine.studies.concept_space.curves import Outcome, begins, smoothed
-from recombine.studies.concept_space.judges import late
+from recombine.studies.concept_space.judges import late, silenced
 
 WAYS = {"plain": ("asked plainly", CYCLE[7]), "over": ("asked for more than blue", CYCLE[0]),
         "steer": ("embedding pushed", CYCLE[2]), "patch": ("late embedding lent", CYCLE[3]),
@@ -29,8 +29,8 @@ def draw(rows: Rows, found: list[Outcome], folder: Path) -> list[Figure]:
         figures.append(strip)
     if three := [o for o in found if o.facts["background_signal"]]:
         figures.append(emergence(three, folder))
-    if any(o.facts["masked"] for o in found):
-        figures.append(masked(found, folder))
+    if lines := silenced(found):
+        figures.append(masked(lines, folder))
     return figures
 
 
@@ -133,31 +133,35 @@ def emergence(three: list[Outcome], folder: Path) -> Figure:
     return figure
 
 
-def masked(found: list[Outcome], folder: Path) -> Figure:
+def masked(lines: dict[str, list[Outcome]], folder: Path) -> Figure:
     figure = Figure(
         "masked",
         "Captions that leave out the colour",
         "The colour of a share of the small red training pictures is not told. Left: probability that the unseen "
-        "small blue circle is blue, over training. Right: late in training, seed by seed.",
+        "small blue circle is blue, over training. Right: late in training, seed by seed. One row for captions that tell "
+        "values, one for captions that name a class.",
     )
-    hidden = sorted((o for o in found if o.facts["masked"]), key=lambda o: o.facts["masked"])
-    same = {"color_signal": hidden[0].facts["color_signal"], "main": 1}
-    line = [*(o for o in found if o.is_(**same)), *hidden]
     import matplotlib
 
-    with canvas(folder, figure, 1, 2, size=(8.6, 3.4), width_ratios=(1.5, 1)) as axes:
-        for i, o in enumerate(line):
-            runs = list(o.runs.values())
-            ink = matplotlib.colormaps["plasma"](0.85 * i / max(1, len(line) - 1))
-            begin = min(begins(c) for c in runs)
-            values = torch.stack([smoothed(c.factors["color"])[begin:] for c in runs]).mean(0)
-            axes[0].plot(runs[0].steps[begin:], values, color=ink, label=f"{o.facts['masked']:.0%}")
-            ends = [late(c.factors["color"]) for c in runs]
-            axes[1].plot([o.facts["masked"]] * len(ends), ends, "o", ms=4, color=ink)
-        means = [sum(late(c.factors["color"]) for c in o.runs.values()) / len(o.runs) for o in line]
-        axes[1].plot([o.facts["masked"] for o in line], means, color=CYCLE[7], zorder=0)
-        axes[0].set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", title="blue, unseen")
-        log_ticks(axes[0].xaxis)
-        axes[0].legend(title="not told", fontsize=8, title_fontsize=8)
-        axes[1].set(ylim=(-0.03, 1.03), xlabel="share not told", title="late in training")
+    how = {"size": (8.6, 3.4 * len(lines)), "width_ratios": (1.5, 1), "squeeze": False}
+    with canvas(folder, figure, len(lines), 2, **how) as axes:
+        for (left, right), (by, line) in zip(axes, lines.items(), strict=True):
+            for i, o in enumerate(line):
+                one_share(left, right, o, matplotlib.colormaps["plasma"](0.85 * i / max(1, len(line) - 1)))
+            means = [sum(late(c.factors["color"]) for c in o.runs.values()) / len(o.runs) for o in line]
+            right.plot([o.facts["masked"] for o in line], means, color=CYCLE[7], zorder=0)
+            told = "by value" if by == "continuous" else "by class"
+            left.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", title=f"blue, unseen, told {told}")
+            log_ticks(left.xaxis)
+            left.legend(title="not told", fontsize=8, title_fontsize=8)
+            right.set(ylim=(-0.03, 1.03), xlabel="share not told", title="late in training")
     return figure
+
+
+def one_share(left: Any, right: Any, o: Outcome, ink: Any) -> None:
+    runs = list(o.runs.values())
+    begin = min(begins(c) for c in runs)
+    values = torch.stack([smoothed(c.factors["color"])[begin:] for c in runs]).mean(0)
+    left.plot(runs[0].steps[begin:], values, color=ink, label=f"{o.facts['masked']:.0%}")
+    ends = [late(c.factors["color"]) for c in runs]
+    right.plot([o.facts["masked"]] * len(ends), ends, "o", ms=4, color=ink)

@@ -63,6 +63,7 @@ class Course:
         )
         parts += [f"background {w.background_signal:g}"] if w.background_signal else []
         parts += ["balanced"] if self.recipe.conditioning.signal == "balanced" else []
+        parts += ["by class"] if self.recipe.conditioning.mode == "quantised" else []
         return ", ".join(parts + ([f"{self.masked:.0%} masked"] if self.masked else []))
 
 
@@ -94,7 +95,8 @@ class Line:
 class ConceptSpace:
     """`lines`: the first is the main one. `weak`: its colour signals at which the dip is judged and the model is also asked
     otherwise, over `extra_seeds` more seeds. `masked`: shares of hidden captions, at the colour signal `masked_color` of the
-    main line. `background`: the signal of a third factor, with the colour signal `background_color`; 0 = left out."""
+    main line, with captions that tell values, as everywhere else, and with such that name a class. `background`: the signal
+    of a third factor, with the colour signal `background_color`; 0 = left out."""
 
     recipe: Recipe
     lines: tuple[Line, ...]
@@ -102,6 +104,7 @@ class ConceptSpace:
     extra_seeds: int = 0
     asking: Asking = field(default_factory=Asking)
     masked: tuple[float, ...] = ()
+    masked_by: tuple[Literal["continuous", "quantised"], ...] = ("continuous", "quantised")
     masked_color: float = 0.3
     background: float = 0.0
     background_color: float = 0.4
@@ -116,13 +119,19 @@ class ConceptSpace:
         asked = self.asking if line is self.lines[0] and color in self.weak and not background else None
         return Course(replace(line.trained(self.recipe), world=world), asking=asked)
 
+    def silent(self, mode: Literal["continuous", "quantised"]) -> list[Course]:
+        """Courses with hidden captions. Told by values, the one without is in the main line."""
+        whole = self.course(self.lines[0], self.masked_color)
+        told = replace(whole.recipe, conditioning=replace(whole.recipe.conditioning, mode=mode))
+        shares = (0.0, *self.masked) if self.masked and mode == "quantised" else self.masked
+        return [Course(told, masked=share) for share in shares]
+
     def courses(self) -> list[tuple[Course, int]]:
         """All courses, each with how many seeds it gets beyond the lab's."""
         main = self.lines[0]
         found = [(self.course(line, c), 0) for line in self.lines for c in line.colors]
         found = [(course, self.extra_seeds if course.asking else 0) for course, _ in found]
-        hidden = self.course(main, self.masked_color)
-        found += [(replace(hidden, masked=share, asking=None), 0) for share in self.masked if share > 0]
+        found += [(course, 0) for mode in self.masked_by for course in self.silent(mode)]
         if self.background:
             found.append((self.course(main, self.background_color, self.background), 0))
         return found

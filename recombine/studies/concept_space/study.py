@@ -9,7 +9,7 @@ Expected. Claims C1-C6: the answer first swings towards red small, the training 
           turns; colour is learned sooner the stronger its signal; asking for more than blue finds the ability earlier; three
           concepts emerge together only with the last one; hidden captions bend the answer back. B2: does the theory of
           swing-by, fed with the world's own pixels, predict all this?
-Cost.     Laptop: a dip, a turn and a hidden capability in a few minutes on two cores. Full: 69 short runs, 14 minutes on one GPU.
+Cost.     Laptop: a dip, a turn and a hidden capability in a few minutes on two cores. Full: 69 short runs, 14 min on one GPU.
 
     recombine run concept-space --scale laptop"""
 
@@ -77,10 +77,11 @@ def about(settings: ConceptSpace, course: Course) -> Iterator[Row]:
         "size_signal": world.size_signal,
         "background_signal": world.background_signal,
         "masked": course.masked,
+        "by": course.recipe.conditioning.mode,
         "main": int(is_main(settings, course)),
         "weak": int(course.asking is not None),
     }
-    for space in SPACES:
+    for space in SPACES if course.recipe.conditioning.mode == "continuous" else ():
         found = signals(world, space, raw=told == "raw")
         for name, mu, a in zip(found.names, found.mu, found.a.values(), strict=True):
             yield {"kind": "signal", "variant": course.name, "space": space, "factor": name, "mu": mu, "a": a}
