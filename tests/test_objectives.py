@@ -174,8 +174,9 @@ def test_a_ceiling_is_judged_by_all_against_seen():
 
 def test_worlds_that_differ_are_judged_by_probes_of_their_own_unless_they_must_be_compared(tmp_path):
     settings = override(
-        details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2"
-    )
+        details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2",
+        "recipe.train.steps=2", "tokenizer.steps=2", "checkpoints=[0]",
+    )  # fmt: skip
     lab = Lab(QUIET, tmp_path, "smoke", 1)
     rows = Rows(details.run(replace(settings, details=("base", "far", "plain")), lab))
     first, second = rows.where(kind="probe", variant=None), rows.where(kind="probe", variant="maskgit, far")

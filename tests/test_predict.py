@@ -115,7 +115,7 @@ def test_the_path_runs_straight_for_equal_signals_and_bends_to_the_stronger_one(
     assert (turn.cummax(0).values - turn).max() > 0.05, "the weak concept falls back before it is learned"
 
 
-@pytest.mark.parametrize("weak", [0.9, 0.4, 0.25, 0.2, 0.1])
+@pytest.mark.parametrize("weak", [0.9, 0.45, 0.3])
 def test_a_path_lasts_as_long_as_it_says_and_arrives(weak):
     found = path(Signals(("x", "y"), (weak, 1.0), (0.0, 0.0)), horizon=7.0)
     assert float(found.t[-1]) == pytest.approx(7.0 / weak**2, rel=0.01)

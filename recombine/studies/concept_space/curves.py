@@ -2,7 +2,7 @@
 rises, where it turns, and how fast it moves."""
 
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,15 +69,17 @@ class Outcome:
 
 def outcomes(rows: Rows) -> list[Outcome]:
     """All courses, in the order in which they were run."""
-    held: dict[tuple[Any, Any], Rows] = {}
+    held: dict[str, dict[int, Rows]] = {}
+    rates: dict[str, dict[tuple[str, str], float]] = {}
     for row in rows:
         if row["kind"] in ("accuracy", "accuracy3") and row["probe"] == "cnn":
-            held.setdefault((row["variant"], row["seed"]), Rows()).append(row)
+            held.setdefault(row["variant"], {}).setdefault(row["seed"], Rows()).append(row)
+        if row["kind"] == "signal":
+            rates.setdefault(row["variant"], {})[row["space"], row["factor"]] = row["a"]
     found = []
     for facts in rows.where(kind="course"):
-        runs = {seed: curves(some) for (variant, seed), some in held.items() if variant == facts["variant"]}
-        signals = rows.where(kind="signal", variant=facts["variant"])
-        found.append(Outcome(facts, runs, {(r["space"], r["factor"]): r["a"] for r in signals}))
+        runs = {seed: curves(some) for seed, some in held.get(facts["variant"], {}).items()}
+        found.append(Outcome(facts, runs, rates.get(facts["variant"], {})))
     return found
 
 
@@ -89,9 +91,10 @@ def curves(rows: Rows) -> Curves:
 
     def line(level: int, key: str) -> Tensor:
         at: dict[int, list[float]] = {}
-        for row in rows.where(level=level):
-            at.setdefault(row["step"], []).append(row[key])
-        return torch.tensor([fmean(at[s]) for s in steps])
+        for row in rows:
+            if row["level"] == level:
+                at.setdefault(row["step"], []).append(row[key])
+        return torch.tensor([sum(at[s]) / len(at[s]) for s in steps])
 
     factors, seen = ({n: line(level, f"p_{n}") for n in names} for level in (top, 0))
     return Curves(torch.tensor(steps).float(), factors, line(top, "p_joint"), line(top, "p_mean"), seen)
