@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from recombine.measure.composing import train_small
-from recombine.measure.probes import ProbeConfig, TrainedProbe, real_accuracy
+from recombine.measure.probes import ProbeConfig, Reader, TrainedProbe, real_accuracy
 from recombine.store import RunFolder
 from recombine.studies.base import Row, Study
 from recombine.studies.concept_space.claims import CLAIMS
@@ -59,10 +59,10 @@ def classifier(course: Course, lab: Lab) -> TrainedProbe:
 
 
 def real(probe: TrainedProbe, course: Course, lab: Lab) -> list[Row]:
-    """What the classifier is worth on real pictures."""
-    count = 64 if lab.scale == "smoke" else 512
-    rows = real_accuracy(probe, course.world, course.recipe.split, count, lab.machine.device)
-    return [r | ({"kind": "probe3"} if course.world.background_signal else {}) for r in rows]
+    """What the classifier and the reader are worth on real pictures."""
+    count, world, split = 64 if lab.scale == "smoke" else 512, course.world, course.recipe.split
+    each = [real_accuracy(judge, world, split, count, lab.machine.device) for judge in (probe, Reader(world))]
+    return [r | ({"kind": "probe3"} if world.background_signal else {}) for rows in each for r in rows]
 
 
 def about(settings: ConceptSpace, course: Course) -> Iterator[Row]:
