@@ -23,18 +23,15 @@ class Asked(NamedTuple):
     seed: int
     lines: dict[str, Line]
 
-    def best_while_quiet(self, way: str) -> float:
-        """The most that `way` reaches at any checkpoint where asking plainly fails; 0 if it never fails."""
-        steps, values = self.lines[way]
+    def best_while_quiet(self, way: str) -> float | None:
+        """The most that `way` reaches at any checkpoint where asking plainly fails; None if there is no such checkpoint."""
+        steps, values = self.lines.get(way, ((), ()))
         quiet = {int(s) for s, v in zip(*self.lines["plain"], strict=True) if v <= QUIET}
-        return max((float(v) for s, v in zip(steps, values, strict=True) if int(s) in quiet), default=0.0)
+        return max((float(v) for s, v in zip(steps, values, strict=True) if int(s) in quiet), default=None)
 
     def reaches(self, way: str) -> float:
         """The step from which on it stays at 0.8."""
         return learned(*self.lines[way], stay=2)
-
-    def patched(self) -> float | None:
-        return self.best_while_quiet("patch") if "patch" in self.lines else None
 
 
 def asked_otherwise(rows: Rows) -> list[Asked]:

@@ -39,7 +39,7 @@ CLAIMS = (
         "C4",
         "concept-space papers",
         "The ability is there before it shows: asking for more than blue succeeds while asking for blue still fails.",
-        "overprompting >= 0.9 at a checkpoint where plain prompting is <= 0.4, in most runs",
+        "overprompting >= 0.9 at a checkpoint where plain prompting is <= 0.4, in most runs that fail when asked plainly",
         judge_hidden,
         trained=True,
     ),

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -23,16 +24,17 @@ def prediction(plain: list[Outcome], folder: Path) -> Figure:
         "prediction",
         "Foreseen from the world alone",
         "Each mark is one factor of one world: the step at which it was learned against 1 / a, for four ways to "
-        "measure a signal. Blue: colour, orange: size. Filled: transformer, open: U-Net, triangle: never learned. "
+        "measure a signal. Squares: told in balance; triangles: never learned. "
         "Above: rank correlation. The theory leaves one scale free, so only order counts.",
     )
     last = max((float(c.steps[-1]) for o in plain for c in o.runs.values()), default=1.0)
-    with canvas(folder, figure, 1, len(SPACES), size=(12.0, 3.3), sharey=True) as axes:
+    with canvas(folder, figure, 1, len(SPACES), size=(13.2, 3.3), sharey=True) as axes:
         for axis, space in zip(axes, SPACES, strict=True):
             for o in plain:
                 for factor, ink in zip(PAIR, CYCLE, strict=False):
                     full = ink if o.facts["net"] == "DiT" else "none"
                     mark, y = ("o", o.time(factor)) if math.isfinite(o.time(factor)) else ("^", 1.2 * last)
+                    mark = "s" if o.facts["told"] == "balanced" and mark == "o" else mark
                     axis.plot([1 / o.rates[space, factor]], [y], mark, ms=5, mec=ink, mfc=full)
             nets = {
                 net: some for net in ("DiT", "U-Net") if len(some := [o for o in plain if o.facts["net"] == net]) > 2
@@ -42,7 +44,18 @@ def prediction(plain: list[Outcome], folder: Path) -> Figure:
             log_ticks(axis.xaxis)
         log_ticks(axes[0].yaxis)
         axes[0].set_ylabel("step at which it was learned")
+        legend(axes[-1], plain)
     return figure
+
+
+def legend(axis: Any, plain: list[Outcome]) -> None:
+    """What inks and marks mean, beside the last panel."""
+    for factor, ink in zip(PAIR, CYCLE, strict=False):
+        axis.plot([], [], "o", ms=5, color=ink, label=factor)
+    for net in dict.fromkeys(o.facts["net"] for o in plain):
+        axis.plot([], [], "o", ms=5, mec="0.4", mfc="0.4" if net == "DiT" else "none", label=net)
+    axis.plot([], [], "s", ms=5, mec="0.4", mfc="none", label="told in balance")
+    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def told(pairs: list[tuple[Outcome, Outcome]], folder: Path) -> Figure:

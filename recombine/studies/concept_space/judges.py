@@ -87,17 +87,26 @@ def judge_hidden(rows: Rows) -> Judgement:
     found = asked_otherwise(rows)
     if not found:
         raise LookupError("no run was asked otherwise than plainly")
-    gap = [a.best_while_quiet("over") for a in found]
-    measured: dict = {"seeds and worlds": len(found), "overprompting while plain <= 0.4": fmean(gap)}
+    gap = best(found, "over")
+    if not gap:
+        raise LookupError("no run fails when it is asked plainly")
+    measured: dict = {"seeds and worlds": len(found), "of these fail when asked plainly": len(gap)}
+    measured["overprompting while plain <= 0.4"] = fmean(gap)
     measured["runs with overprompting >= 0.9 while plain <= 0.4"] = sum(g >= 0.9 for g in gap)
-    measured["steering while plain <= 0.4"] = fmean(a.best_while_quiet("steer") for a in found)
+    measured["steering while plain <= 0.4"] = fmean(best(found, "steer"))
     measured |= reached(found, "plain") | reached(found, "over") | reached(found, "steer")
-    if patches := [p for a in found if (p := a.patched()) is not None]:
+    if patches := best(found, "patch"):
         measured["early network, late embedding, while plain <= 0.4"] = fmean(patches)
+        measured["runs with such a patch"] = len(patches)
     share = fmean(g >= 0.9 for g in gap)
     return Judgement(
         share > 0.5 or ("partly" if share > 0 or fmean(gap) >= 0.7 else False), shown(measured), student(gap)
     )
+
+
+def best(found: list[Asked], way: str) -> list[float]:
+    """The most that a way of asking reaches while asking plainly fails, of all runs in which that can be said."""
+    return [v for a in found if (v := a.best_while_quiet(way)) is not None]
 
 
 def reached(found: list[Asked], way: str) -> dict[str, float]:

@@ -39,8 +39,9 @@ def hidden(asked: list[Asked], folder: Path) -> Figure:
         "hidden",
         "What the network can draw, and what it draws when asked",
         "Probability of a small blue circle, by the same network at the same step, for different ways of asking: best "
-        "strength, mean over seeds, thin lines are seeds. Patches stand at the step of the network that was lent an "
-        "embedding. Where the blue line is high and the grey one low, the ability is there and does not show.",
+        "strength, mean over seeds; thin lines are seeds. Asking for more and pushing the embedding coincide. Patches stand "
+        "at the step of the network that was lent an embedding. Where the blue line is high and the grey one low, the "
+        "ability is there and does not show.",
     )
     variants = list(dict.fromkeys(a.variant for a in asked))
     size = (4.2 * len(variants) + 2.0, 3.5)
@@ -60,14 +61,13 @@ def hidden(asked: list[Asked], folder: Path) -> Figure:
 
 def one_way(axis: Any, lines: list[tuple], ink: str, label: str, way: str) -> None:
     marker = {"patch": "s", "patch back": "D"}.get(way)
-    for steps, values in lines if len(lines) > 1 else []:
+    for steps, values in lines if len(lines) > 1 and way in ("plain", "over") else []:
         axis.plot(steps, values, color=ink, lw=0.6, alpha=0.4)
     steps = sorted(set.intersection(*({int(s) for s in steps} for steps, _ in lines)))
     table = [dict(zip((int(s) for s in steps_), values, strict=True)) for steps_, values in lines]
     mean = [sum(float(t[s]) for t in table) / len(table) for s in steps]
-    style = {"over": {"lw": 3.5, "alpha": 0.6}, "steer": {"ls": ":", "lw": 2.0}}.get(
-        way, {"ls": "--" if marker else "-"}
-    )
+    styles = {"over": {"lw": 3.5, "alpha": 0.6}, "steer": {"ls": ":", "lw": 2.0}}
+    style = styles.get(way, {"ls": ""} if marker else {})
     axis.plot(steps, mean, color=ink, label=label, marker=marker, ms=4, **style)
 
 
@@ -163,5 +163,7 @@ def one_share(left: Any, right: Any, o: Outcome, ink: Any) -> None:
     begin = min(begins(c) for c in runs)
     values = torch.stack([smoothed(c.factors["color"])[begin:] for c in runs]).mean(0)
     left.plot(runs[0].steps[begin:], values, color=ink, label=f"{o.facts['masked']:.0%}")
+    for c in runs if len(runs) > 1 else []:
+        left.plot(c.steps[begin:], smoothed(c.factors["color"])[begin:], color=ink, lw=0.5, alpha=0.4)
     ends = [late(c.factors["color"]) for c in runs]
     right.plot([o.facts["masked"]] * len(ends), ends, "o", ms=4, color=ink)
