@@ -134,7 +134,7 @@ def over_steps(rows: Rows, line: list[Outcome], folder: Path) -> Figure:
         axes[0].set_ylim(-0.03, 1.03)
         for axis in axes[2:]:
             axis.set_yscale("log")
-        axes[2].set_ylim(bottom=1e-6)
+        axes[2].set_ylim(1e-6, 0.1)
         axes[0].legend(title="color signal", fontsize=8, title_fontsize=8)
     return figure
 
