@@ -26,7 +26,7 @@ def side_by_side(note: Callable[[str], None]) -> Iterator[bool]:
     if not control or not wanted():
         yield False
         return
-    with TemporaryDirectory(prefix="mps-") as folder:
+    with TemporaryDirectory(prefix="mps-", ignore_cleanup_errors=True) as folder:
         places = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
         for place in places.values():
             Path(place).mkdir()

@@ -18,6 +18,7 @@ from recombine.machine import Machine
 from recombine.store import RunFolder, read_json
 from recombine.studies import composition
 from recombine.studies.lab import Lab
+from recombine.train.fit import Fit
 
 
 def free_port() -> int:
@@ -60,6 +61,11 @@ def work(rank: int, port: int, root: Path) -> None:
     assert len(fresh.rows_of(folder, train, "a", 0, "train")) == len(rows), (
         "all processes agree that it is trained again"
     )
+    torch.manual_seed(rank)
+    net = Fit(torch.nn.Linear(3, 1), lambda n, x: n(x)[:, 0], CONFIG, machine).net
+    each = [torch.empty_like(net.weight) for _ in range(2)]
+    dist.all_gather(each, net.weight.detach())
+    assert torch.equal(*each), "all begin with the weights of the first"
     dist.destroy_process_group()
 
 

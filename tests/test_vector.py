@@ -8,6 +8,7 @@ import torch
 from tiny import QUIET
 from torch import nn
 
+from recombine.config import UsageError
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
@@ -100,6 +101,37 @@ def test_what_learns_in_bfloat16_is_the_rounded_twin_and_shares_the_rest():
         assert torch.equal(twin.enter.weight, before), "what is measured meanwhile is the network, not its twin"
     fit.load({k: v + 1 for k, v in fit.state().items()}, 3)
     assert torch.equal(twin.enter.weight, net.enter.weight.bfloat16())
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_what_is_frozen_stays_and_is_saved(precision):
+    net = small()
+    net.enter.weight.requires_grad_(False)
+    net.idle.requires_grad_(False)
+    start = {k: p.detach().clone() for k, p in net.named_parameters()}
+    fit = Fit(net, loss, TrainConfig(lr=0.01, weight_decay=0.1, warmup=1, precision=precision), QUIET)
+    for step in range(4):
+        fit.advance(batch(step))
+    still = {k for k, p in fit.params.items() if torch.equal(p, start[k])}
+    assert still == {"enter.weight", "idle"} == {k for k in still if torch.equal(fit.ema[k], start[k])}
+    assert {f"ema.{k}" for k in start} <= fit.state().keys()
+
+
+def test_a_weight_that_is_also_used_otherwise_is_not_rounded():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.leave = nn.Embedding(4, 3), nn.Linear(3, 4, bias=False)
+            self.leave.weight = self.table.weight
+
+    assert products(Tied()) == set()
+
+
+def test_what_another_version_saved_is_refused_in_one_line():
+    fit = Fit(small(), loss, TrainConfig(), QUIET)
+    old = {k.replace("first.", "optimizer."): v for k, v in fit.state().items()}
+    with pytest.raises(UsageError, match="--fresh"):
+        fit.load(old, 3)
 
 
 def test_in_float32_there_is_no_twin():

@@ -90,6 +90,8 @@ class Fit:
             raise UsageError(f"batch {config.batch} cannot be shared by {machine.processes} processes")
         self.config, self.machine, self.step = config, machine, 0
         self.net = net.to(machine.device)
+        if machine.processes > 1:
+            agree(self.net)
         self.average = copy.deepcopy(self.net).requires_grad_(False)
         self.vectors = vectors(self.net, self.average, config.precision == "bfloat16")
         self.params, self.ema = dict(self.net.named_parameters()), dict(self.average.named_parameters())
@@ -106,16 +108,17 @@ class Fit:
     def plain_update(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of weights and average; the batch's loss and the gradient's norm. Notes the first step at which one of
         them is not finite."""
-        for vector in self.vectors:
+        moving = [v for v in self.vectors if v.learns]
+        for vector in moving:
             vector.forget()
         loss = self.module(*batch)
         loss.backward()
         loss = loss.detach()
-        grads = [self._agreed(v.gather()) for v in self.vectors]
+        grads = [self._agreed(v.gather()) for v in moving]
         norm = torch.stack([torch.linalg.vector_norm(g, dtype=torch.float32) for g in grads]).norm()
         scale = (self.config.clip / (norm + 1e-6)).clamp(max=1.0)
         with torch.no_grad():
-            for vector, grad in zip(self.vectors, grads, strict=True):
+            for vector, grad in zip(moving, grads, strict=True):
                 self.adamw(*vector.held(), grad, scale, self.dials, self.config.betas, self.config.weight_decay)
             first = (self.bad_step < 0) & ~(torch.isfinite(loss) & torch.isfinite(norm))
             self.bad_step.copy_(torch.where(first, self.dials.step, self.bad_step))
@@ -152,6 +155,8 @@ class Fit:
 
     @torch.no_grad()
     def load(self, tensors: dict[str, Tensor], step: int) -> None:
+        if self.state().keys() != tensors.keys():
+            raise UsageError("what is saved of this run is of another version; --fresh trains it anew")
         self.step = step
         for name, part in self.state().items():
             part.copy_(tensors[name])
@@ -161,6 +166,14 @@ class Fit:
     def averaged(self) -> "swapped":
         """`with fit.averaged():` the network carries its moving average."""
         return swapped(self.params, self.ema)
+
+
+@torch.no_grad()
+def agree(net: nn.Module) -> None:
+    """All processes begin with the numbers of the first."""
+    for tensor in (*net.parameters(), *net.buffers()):
+        if tensor.is_floating_point():
+            dist.broadcast(tensor, 0)
 
 
 class swapped:

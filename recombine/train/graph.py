@@ -1,5 +1,6 @@
 """A whole update captured once as a CUDA graph and replayed."""
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,7 @@ class GraphedUpdate:
 
     def _capture(self, batch: Any) -> tuple[Tensor, Tensor]:
         self.static = _clone(batch)
+        gc.collect()  # not in the midst of capturing
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.result = self.update(self.static)

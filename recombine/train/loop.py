@@ -2,6 +2,7 @@
 randomness is in that batch, drawn by name, so a resumed run repeats an uninterrupted one bit for bit on the CPU and several
 processes see the same global batch as one."""
 
+import gc
 import signal
 import threading
 import time
@@ -47,15 +48,19 @@ def train(
             folder.erase()
         machine.meet()
         folder.open()
-        fit = Fit(net, loss, config, machine, taught)
         if not folder.done:
+            fit = Fit(net, loss, config, machine, taught)
             _resume(fit, folder)
             _loop(fit, batch, folder, observe, set(observe_at))
+            del fit
+            if machine.device.type == "cuda":
+                gc.collect()  # a captured update holds itself, and with it all the memory of a run
         weights = folder.load_model()
+    params = dict(net.to(machine.device).named_parameters())
     with torch.no_grad():
         for name, tensor in weights.items():
-            fit.params[name].copy_(tensor)
-            fit.params[name].grad = None
+            params[name].copy_(tensor)
+            params[name].grad = None
     return net
 
 

@@ -22,8 +22,8 @@ class Dials(NamedTuple):
 
     step: Float[Tensor, ""]
     rate: Float[Tensor, ""]
-    keep: Float[Tensor, ""]
-    """How much of the old average stays."""
+    blend: Float[Tensor, ""]
+    """How much of the new weights enters the average."""
     first: Float[Tensor, ""]
     second: Float[Tensor, ""]
     """What the moments are divided by, since they start at zero."""
@@ -33,7 +33,7 @@ class Dials(NamedTuple):
         return Dials(*(torch.zeros((), device=device) for _ in Dials._fields))
 
     def turn(self, step: int, rate: float, keep: float, betas: tuple[float, float]) -> None:
-        values = (step, rate, keep, *(1 - beta ** (step + 1) for beta in betas))
+        values = (step, rate, 1 - keep, *(1 - beta ** (step + 1) for beta in betas))
         for dial, value in zip(self, values, strict=True):
             dial.fill_(value)
 
@@ -56,6 +56,7 @@ class Vector:
         self.leaves: Params = params
         if self.copy is not None:
             self.leaves = {k: nn.Parameter(v) for k, v in self.views(self.copy).items()}
+        self.learns = any(p.requires_grad for p in params.values())
         self.round()
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
@@ -114,23 +115,31 @@ def adamw(
     if decay:
         weight.mul_(1 - dials.rate * decay)
     weight.sub_(dials.rate * change)
-    ema.lerp_(weight, 1 - dials.keep)
+    ema.lerp_(weight, dials.blend)
     if rounded is not None:
         rounded.copy_(weight)
 
 
 def products(net: nn.Module) -> set[str]:
-    """The names of the weights that only enter matrix products."""
+    """The names of the weights that learn and only enter matrix products."""
     mine = {id(m.weight) for m in net.modules() if isinstance(m, PRODUCTS)}
-    return {name for name, p in net.named_parameters() if id(p) in mine}
+    others = {id(p) for m in net.modules() for k, p in m.named_parameters(recurse=False)
+              if not (isinstance(m, PRODUCTS) and k == "weight")}  # fmt: skip
+    return {name for name, p in net.named_parameters() if id(p) in mine - others and p.requires_grad}
 
 
 def vectors(net: nn.Module, average: nn.Module, rounded: bool) -> list[Vector]:
-    """All parameters of a network and of its average: one vector, or one that is `rounded` and one of the rest."""
+    """All parameters of a network and of its average: those that are `rounded`, the rest, and those that do not learn."""
     params, means = dict(net.named_parameters()), dict(average.named_parameters())
     heavy = products(net) if rounded else set()
-    groups = [(kind, [k for k in params if (k in heavy) == kind]) for kind in (True, False)]
-    return [Vector({k: params[k] for k in g}, {k: means[k] for k in g}, kind) for kind, g in groups if g]
+    still = {k for k, p in params.items() if not p.requires_grad}
+    groups = {True: heavy, False: params.keys() - heavy - still, None: still}
+    found = []
+    for kind, names in groups.items():
+        mine = [k for k in params if k in names]  # in order, whatever a set's order is
+        if mine:
+            found.append(Vector({k: params[k] for k in mine}, {k: means[k] for k in mine}, bool(kind)))
+    return found
 
 
 def learner(net: nn.Module, some: list[Vector]) -> nn.Module:
