@@ -16,12 +16,17 @@ from recombine.train.fit import Fit, TrainConfig
 from recombine.worlds.circles import Circles
 
 WARM, SHAPE = 10, (3, 32, 32)
+PATIENCE = 600.0
+"""Seconds that they wait for each other to compile; one that failed is not waited for longer."""
 
 
 def steps_per_second(processes: int, seconds: float) -> float:
     """Of all together, once all have compiled."""
     context = get_context("spawn")
-    barrier, pipes = context.Barrier(processes), [context.Pipe(duplex=False) for _ in range(processes)]
+    barrier, pipes = (
+        context.Barrier(processes, timeout=PATIENCE),
+        [context.Pipe(duplex=False) for _ in range(processes)],
+    )
     started = [context.Process(target=one, args=(barrier, tells, seconds)) for _, tells in pipes]
     for process in started:
         process.start()

@@ -1,7 +1,9 @@
 """Runs trained at the same time on one GPU, as `recombine run --workers` does: steps per second of all together, beside one
 process alone. In turns, as a GPU does by itself, and side by side, through its multi-process service."""
 
+import sys
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from _crowd import steps_per_second
@@ -17,7 +19,7 @@ def main() -> Iterator[dict]:
     turns = steps_per_second(many, seconds)
     row = {"unit": "steps/s", "beside": "one process"}
     yield {"name": f"{many} processes in turns", "value": turns, "ratio": turns / alone} | row
-    with side_by_side(print) as on:
+    with side_by_side(partial(print, file=sys.stderr)) as on:
         if on:
             together = steps_per_second(many, seconds)
             yield {"name": f"{many} processes side by side", "value": together, "ratio": together / alone} | row

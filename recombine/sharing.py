@@ -31,14 +31,15 @@ def side_by_side(note: Callable[[str], None]) -> Iterator[bool]:
         for place in places.values():
             Path(place).mkdir()
         env = os.environ | places
+        service = {k: v for k, v in env.items() if k != "CUDA_VISIBLE_DEVICES"}  # it would count what is left anew
         try:
-            works = quiet([control, "-d"], env) and quiet([sys.executable, "-c", TRIAL], env)
+            works = quiet([control, "-d"], service) and quiet([sys.executable, "-c", TRIAL], env)
             if not works:
                 note("processes take turns on the GPU: its multi-process service does not start here")
             with _told(places if works else {}):
                 yield works
         finally:
-            quiet([control], env, "quit\n")
+            quiet([control], service, "quit\n")
 
 
 def wanted() -> bool:

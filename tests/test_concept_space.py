@@ -205,7 +205,7 @@ def made_up(**course) -> list[dict]:
     far colour falls back before; `end`: where it ends."""
     c = {"net": "U-Net", "told": "raw", "color": 0.2, "size": 0.4, "background": 0.0, "masked": 0.0, "main": 1, "weak": 0,
          "at_color": 1000.0, "at_size": 300.0, "fall": 0.0, "end": 1.0, "lead": 1.0, "rate": None,
-         "by": "continuous"} | course  # fmt: skip
+         "by": "value"} | course  # fmt: skip
     variant = f"{c['net']} {c['told']} {c['color']} {c['size']} {c['masked']} {c['background']} {c['by']}"
     facts = {"kind": "course", "variant": variant, "net": c["net"], "told": c["told"], "color_signal": c["color"],
              "size_signal": c["size"], "background_signal": c["background"], "masked": c["masked"], "main": c["main"],
@@ -289,7 +289,7 @@ def test_emergence_and_masking_can_fail():
     assert judges.judge_emergence(rows).holds is False
     same = made_up(color=0.4) + made_up(color=0.4, main=0, masked=0.5) + made_up(color=0.4, main=0, masked=1.0)
     assert judges.judge_masked(Rows(same)).holds is False
-    bent = [r for share in (0.0, 0.5, 1.0) for r in made_up(color=0.4, main=0, by="quantised", masked=share,
+    bent = [r for share in (0.0, 0.5, 1.0) for r in made_up(color=0.4, main=0, by="class", masked=share,
             at_color=450 * (1 + share), end=1 - 0.6 * share)]  # fmt: skip
     assert judges.judge_masked(Rows(bent)).holds is True
     assert judges.judge_masked(Rows(same + bent)).holds == "partly"

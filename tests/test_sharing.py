@@ -9,7 +9,7 @@ import pytest
 from recombine import sharing
 
 SCRIPT = """#!/bin/sh
-echo "$1 $(cat) $CUDA_MPS_PIPE_DIRECTORY" >> {log}
+echo "$1 $(cat) $CUDA_MPS_PIPE_DIRECTORY $CUDA_VISIBLE_DEVICES" >> {log}
 [ -d "$CUDA_MPS_PIPE_DIRECTORY" ] && exit {status}
 """
 
@@ -48,6 +48,14 @@ def test_it_runs_for_the_length_of_the_block_in_a_place_of_its_own(service):
     assert told() == [["-d", place], ["quit", place]]
     assert seen_by_a_child() == "none"
     assert not os.path.exists(place)
+
+
+def test_a_choice_of_gpus_is_for_the_processes_and_not_for_the_service(service, monkeypatch):
+    told = service(trial="import os; raise SystemExit(os.environ['CUDA_VISIBLE_DEVICES'] != '1')")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    with sharing.side_by_side(pytest.fail) as on:
+        assert on
+    assert [len(line) for line in told()] == [2, 2], "what it was told and where, and no choice of GPUs"
 
 
 def test_it_is_stopped_when_the_block_fails(service):

@@ -133,12 +133,11 @@ def vectors(net: nn.Module, average: nn.Module, rounded: bool) -> list[Vector]:
     params, means = dict(net.named_parameters()), dict(average.named_parameters())
     heavy = products(net) if rounded else set()
     still = {k for k, p in params.items() if not p.requires_grad}
-    groups = {True: heavy, False: params.keys() - heavy - still, None: still}
     found = []
-    for kind, names in groups.items():
-        mine = [k for k in params if k in names]  # in order, whatever a set's order is
+    for names, rounds in ((heavy, True), (params.keys() - heavy - still, False), (still, False)):
+        mine = [k for k in params if k in names]  # in the network's order, not a set's
         if mine:
-            found.append(Vector({k: params[k] for k in mine}, {k: means[k] for k in mine}, bool(kind)))
+            found.append(Vector({k: params[k] for k in mine}, {k: means[k] for k in mine}, rounds))
     return found
 
 

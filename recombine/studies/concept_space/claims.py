@@ -56,7 +56,7 @@ CLAIMS = (
         "C6",
         "concept-space papers",
         "Captions that leave out a colour bend the unseen composition back to the colour seen, and slow learning.",
-        "told by value and by class, blue falls with the share of silent captions, by 0.2 or more, and is learned no sooner",
+        "blue falls with the share of silent captions, by 0.2 or more, and is learned no sooner, in each way of telling run",
         judge_masked,
         trained=True,
     ),

@@ -45,13 +45,13 @@ class Outcome:
 
     @property
     def by(self) -> str:
-        """How conditions are told: `continuous` by their values, `quantised` by the name of a class."""
-        return str(self.facts.get("by", "continuous"))
+        """What conditions are told by: a `value`, or the name of a `class`."""
+        return str(self.facts["by"])
 
     @property
     def plain(self) -> bool:
         """Two factors, told by their values, every time."""
-        return self.is_(masked=0.0, background_signal=0.0) and self.by == "continuous"
+        return self.is_(masked=0.0, background_signal=0.0) and self.by == "value"
 
     def times(self, factor: str) -> list[float]:
         """When each seed learned a factor: shown as asked by the seen compositions and by the unseen one. (What a classifier

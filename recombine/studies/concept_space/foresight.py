@@ -98,7 +98,7 @@ def rank(some: list[Outcome], space: str) -> float:
 def twins(found: list[Outcome]) -> list[tuple[Outcome, Outcome]]:
     """Pairs that differ only in how the condition is told, raw first."""
     same = lambda o: tuple(o.facts[k] for k in ("net", "color_signal", "size_signal", "background_signal", "masked"))  # noqa: E731
-    raw = {same(o): o for o in found if o.facts["told"] == "raw" and o.by == "continuous"}
+    raw = {same(o): o for o in found if o.facts["told"] == "raw" and o.by == "value"}
     return [(raw[same(o)], o) for o in found if o.facts["told"] == "balanced" and same(o) in raw]
 
 

@@ -155,11 +155,12 @@ def judge_masked(rows: Rows) -> Judgement:
         raise LookupError("no masked captions, or none to compare them with")
     measured, holds, partly, last = {}, [], [], []
     for by, line in lines.items():
-        told = "told by value" if by == "continuous" else "told by class"
         ends = [[late(c.factors["color"]) for c in o.runs.values()] for o in line]
         blue, times = [fmean(e) for e in ends], [o.time("color") for o in line]
-        measured |= {f"{told}: blue at {o.facts['masked']:.0%} masked": b for o, b in zip(line, blue, strict=True)}
-        measured |= {f"{told}: T_color at {o.facts['masked']:.0%}": t for o, t in zip(line, times, strict=True)}
+        measured |= {
+            f"told by {by}: blue at {o.facts['masked']:.0%} masked": b for o, b in zip(line, blue, strict=True)
+        }
+        measured |= {f"told by {by}: T_color at {o.facts['masked']:.0%}": t for o, t in zip(line, times, strict=True)}
         bends = blue[0] - blue[-1] >= 0.2 and all(a >= b - 0.02 for a, b in zip(blue, blue[1:], strict=False))
         slows = all(b >= 0.95 * a for a, b in zip(times, times[1:], strict=False)) and times[-1] > times[0]
         holds, partly, last = [*holds, bends and slows], [*partly, bends or slows], ends[-1]

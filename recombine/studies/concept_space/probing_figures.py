@@ -138,8 +138,8 @@ def masked(lines: dict[str, list[Outcome]], folder: Path) -> Figure:
         "masked",
         "Captions that leave out the colour",
         "The colour of a share of the small red training pictures is not told. Left: probability that the unseen "
-        "small blue circle is blue, over training. Right: late in training, seed by seed. One row for captions that tell "
-        "values, one for captions that name a class.",
+        "small blue circle is blue, over training; thin lines are seeds. Right: late in training, seed by seed. A row for each "
+        "way of telling: by value, or by the name of a class.",
     )
     import matplotlib
 
@@ -150,8 +150,7 @@ def masked(lines: dict[str, list[Outcome]], folder: Path) -> Figure:
                 one_share(left, right, o, matplotlib.colormaps["plasma"](0.85 * i / max(1, len(line) - 1)))
             means = [sum(late(c.factors["color"]) for c in o.runs.values()) / len(o.runs) for o in line]
             right.plot([o.facts["masked"] for o in line], means, color=CYCLE[7], zorder=0)
-            told = "by value" if by == "continuous" else "by class"
-            left.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", title=f"blue, unseen, told {told}")
+            left.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", title=f"blue, unseen, told by {by}")
             log_ticks(left.xaxis)
             left.legend(title="not told", fontsize=8, title_fontsize=8)
             right.set(ylim=(-0.03, 1.03), xlabel="share not told", title="late in training")

@@ -68,6 +68,7 @@ def real(probe: TrainedProbe, course: Course, lab: Lab) -> list[Row]:
 def about(settings: ConceptSpace, course: Course) -> Iterator[Row]:
     """The facts of a course, and what the theory makes of its world before any training."""
     world, told = course.world, course.recipe.conditioning.signal
+    by_value = course.recipe.conditioning.mode == "continuous"
     yield {
         "kind": "course",
         "variant": course.name,
@@ -77,11 +78,11 @@ def about(settings: ConceptSpace, course: Course) -> Iterator[Row]:
         "size_signal": world.size_signal,
         "background_signal": world.background_signal,
         "masked": course.masked,
-        "by": course.recipe.conditioning.mode,
+        "by": "value" if by_value else "class",
         "main": int(is_main(settings, course)),
         "weak": int(course.asking is not None),
     }
-    for space in SPACES if course.recipe.conditioning.mode == "continuous" else ():
+    for space in SPACES if by_value else ():
         found = signals(world, space, raw=told == "raw")
         for name, mu, a in zip(found.names, found.mu, found.a.values(), strict=True):
             yield {"kind": "signal", "variant": course.name, "space": space, "factor": name, "mu": mu, "a": a}
