@@ -201,7 +201,7 @@ def test_small_means_red_where_the_unet_turns():
     assert shown[1:] == [(0.01, 0.07), (0.56, 0.69), (0.01, 0.15)]
 
 
-def test_the_transformer_falls_where_colour_comes_first():
+def test_the_transformers_fall_at_a_strong_colour_is_one_by_the_classifier_alone():
     for color in (0.1, 0.2, 0.4):
         assert fmean(d.depth for d in dips(courses()[f"DiT, color {color}, size 0.4"])) < 0.045
     strong = courses()["DiT, color 0.8, size 0.4"]
@@ -213,8 +213,13 @@ def test_the_transformer_falls_where_colour_comes_first():
     assert all(d.high > 0.99 and d.after > 0.99 for d in found)
     size = [c.factors["size"][c.steps == d.turn] for c, d in zip(strong.runs.values(), found, strict=True)]
     assert all(float(v) > 0.97 for v in size), "all of the fall is in colour"
+    reader = shipped("concept-space").where(kind="accuracy", probe="read", variant=strong.name, composition="11")
+    right = {(r["seed"], r["step"]): r["joint"] for r in reader}
+    each = [(right[s, int(d.start)], right[s, int(d.turn)]) for s, d in zip(strong.runs, found, strict=True)]
+    assert all(start == 0 and turn <= 0.05 for start, turn in each), "what there is are no circles"
 
 
-def test_every_classifier_of_concept_space_is_right_on_real_pictures():
-    rows = shipped("concept-space")
-    assert {r["joint"] for kind in ("probe", "probe3") for r in rows.where(kind=kind, probe="cnn")} == {1.0}
+def test_classifiers_and_reader_of_concept_space_are_right_on_real_pictures():
+    rows = [*shipped("concept-space").where(kind="probe"), *shipped("concept-space").where(kind="probe3")]
+    assert {r["probe"] for r in rows} == {"cnn", "read"}
+    assert {r["joint"] for r in rows} == {1.0}
