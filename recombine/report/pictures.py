@@ -1,14 +1,14 @@
 """The pictures of README and docs that are laid out from the samples of the shipped results."""
 
-from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
 from recombine.figures import INK, LEVELS
 from recombine.store import read_json, read_rows
+from recombine.studies.base import Rows
 
 
 def tile(sheet: Path, row: int, rows: int, frame: str, zoom: int = 3, gap: int = 6) -> Image.Image:
@@ -38,41 +38,87 @@ def cover(results: Path) -> Image.Image:
     return page
 
 
-def furthest(results: Path, study: dict[str, Any]) -> dict[str, dict[int, float]]:
-    """The accuracy of each run of a study at its last level, by the judge, at every checkpoint."""
-    found: dict[str, dict[int, float]] = defaultdict(dict)
-    top = max(study["levels"].values())
-    for r in read_rows(results / study["name"] / "rows.jsonl"):
-        if r["kind"] == "accuracy" and (r["probe"], r["level"]) == ("wary", top):
-            found[r["run"]][r["step"]] = r["joint"]
-    return found
+SIDE, LINE, GAP, APART, HEAD = 118, 30, 8, 22, 62
+"""Of a board, in pixels: a tile, the words below it, the room between tiles and between blocks, and the words above."""
+
+
+class Block(NamedTuple):
+    """Some columns of a board, one per seed: what all runs draw of one composition at one checkpoint."""
+
+    title: str
+    step: int
+    code: str
+
+
+class Board:
+    """What the runs of a study draw: a line per variant, blocks side by side, below each tile what probes say of it."""
+
+    def __init__(self, results: Path, name: str, probes: tuple[str, ...] = ("wary",)) -> None:
+        self.results, self.probes = results, probes
+        self.study: dict[str, Any] = read_json(results / name / "study.json")
+        self.levels: dict[str, int] = self.study["levels"]
+        self.rows = Rows(r for r in read_rows(results / name / "rows.jsonl") if r["kind"] == "accuracy")
+        self.steps = sorted({r["step"] for r in self.rows})
+        self.furthest = max(sorted(self.levels), key=lambda code: self.levels[code])
+
+    def peak(self) -> int:
+        """Where all runs together are best at the composition furthest from all they saw, by the judge."""
+        some = self.rows.where(probe="wary", composition=self.furthest)
+        return max(self.steps, key=lambda step: fmean(some.where(step=step).column("joint")))
+
+    def then_and_now(self) -> Image.Image:
+        """The furthest composition where all are best, and at the end."""
+        return self.page(
+            [Block(f"after {step:,} updates", step, self.furthest) for step in (self.peak(), self.steps[-1])]
+        )
+
+    def page(self, blocks: list[Block]) -> Image.Image:
+        variants, seeds = list(dict.fromkeys(r["variant"] for r in self.study["runs"])), self.study["seeds"]
+        left = max(92, 24 + max(int(font(17).getlength(v)) for v in variants))
+        wide = len(seeds) * (SIDE + GAP)
+        page = Image.new(
+            "RGB", (left + len(blocks) * (wide + APART) - APART, HEAD + len(variants) * (SIDE + LINE)), "white"
+        )
+        pen = ImageDraw.Draw(page)
+        for i, variant in enumerate(variants):
+            pen.text((left - 12, HEAD + i * (SIDE + LINE) + SIDE / 2), variant, INK, font(17), "rm")
+        for k, block in enumerate(blocks):
+            x = left + k * (wide + APART)
+            pen.text((x + (wide - GAP) / 2, 14), block.title, INK, font(17), "mm")
+            for seed in seeds:
+                pen.text((x + seed * (SIDE + GAP) + SIDE / 2, 44), f"seed {seed}", INK, font(15), "mm")
+            for run in self.study["runs"]:
+                at = (x + run["seed"] * (SIDE + GAP), HEAD + variants.index(run["variant"]) * (SIDE + LINE))
+                page.paste(self.tile(run["digest"], block), at)
+                pen.text((at[0] + SIDE / 2, at[1] + SIDE + 12), self.said(run["digest"], block), INK, font(15), "mm")
+        return page
+
+    def tile(self, run: str, block: Block) -> Image.Image:
+        sheet = self.results / "runs" / run / "samples" / f"step_{block.step:08d}.png"
+        codes = sorted(self.levels)
+        return tile(sheet, codes.index(block.code), len(codes), LEVELS[self.levels[block.code]], zoom=2, gap=3)
+
+    def said(self, run: str, block: Block) -> str:
+        some = self.rows.where(run=run, step=block.step, composition=block.code)
+        return " / ".join(f"{some.where(probe=p)[0]['joint']:.2f}" for p in self.probes)
+
+
+def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)
 
 
 def unseen(results: Path) -> Image.Image:
-    """What every run of `objectives` draws of the composition furthest from all it saw: where all of them together are best,
-    and at the end. A line per family; below each tile what the judge says."""
-    study = read_json(results / "objectives" / "study.json")
-    score, codes = furthest(results, study), sorted(study["levels"])
-    row = max(range(len(codes)), key=lambda i: study["levels"][codes[i]])
-    steps = sorted(next(iter(score.values())))
-    peak = max(steps, key=lambda s: fmean(run[s] for run in score.values()))
-    families, seeds = list(dict.fromkeys(r["variant"] for r in study["runs"])), study["seeds"]
-    side, left, head, gap = 118, 92, 62, 8
-    size = (left + 2 * len(seeds) * (side + gap) + 22, head + len(families) * (side + 30))
-    page = Image.new("RGB", size, "white")
-    pen, font = ImageDraw.Draw(page), ImageFont.load_default(17)
-    at = lambda k, i: left + (k * len(seeds) + i) * (side + gap) + 22 * k  # noqa: E731
-    for k, step in enumerate((peak, steps[-1])):
-        pen.text((at(k, (len(seeds) - 1) / 2) + side / 2, 14), f"after {step:,} updates", INK, font, "mm")
-        for i in seeds:
-            pen.text((at(k, i) + side / 2, 44), f"seed {i}", INK, ImageFont.load_default(15), "mm")
-    for r in study["runs"]:
-        y = head + families.index(r["variant"]) * (side + 30)
-        pen.text((left - 12, y + side / 2), r["variant"], INK, font, "rm")
-        for k, step in enumerate((peak, steps[-1])):
-            sheet = results / "runs" / r["digest"] / "samples" / f"step_{step:08d}.png"
-            one = tile(sheet, row, len(codes), LEVELS[study["levels"][codes[row]]], zoom=2, gap=3)
-            page.paste(one, (at(k, r["seed"]), y))
-            said = f"{score[r['digest']][step]:.2f}"
-            pen.text((at(k, r["seed"]) + side / 2, y + side + 12), said, INK, ImageFont.load_default(15), "mm")
-    return page
+    """Small blue triangles by the families of paper A."""
+    return Board(results, "objectives").then_and_now()
+
+
+def on_tokens(results: Path) -> Image.Image:
+    """The same on two kinds of tokens."""
+    return Board(results, "tokenizers").then_and_now()
+
+
+def told(results: Path) -> Image.Image:
+    """Blue triangles, large and small, by DiTs that are told more or less; by the judge and by the strict reader."""
+    board = Board(results, "conditioning", ("wary", "read"))
+    named = {"110": "large blue triangle (level 1)", "111": "small blue triangle (level 2)"}
+    return board.page([Block(title, board.steps[-1], code) for code, title in named.items()])

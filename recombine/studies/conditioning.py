@@ -6,7 +6,7 @@ learned null. Zero: 10 % of the time, for a whole batch, a factor's class is rep
 the paper does; that tells the model what is false. All models are asked with every factor given. Paper A, Fig 4: the
 continuous condition composes, the quantised one does so unreliably, and dropout ruins both.
 
-Run: `recombine run conditioning --scale laptop` (10 min on two cores), `--scale full` (19 min, H200, 3 seeds); estimates.
+Run: `recombine run conditioning --scale laptop` (10 min on two cores), `--scale full` (13 min, H200, 3 seeds).
 """
 
 from dataclasses import dataclass, field, replace
@@ -81,7 +81,7 @@ STUDY = Study(
     cost={
         "smoke": "30 s, one core",
         "laptop": "10 min (estimate), two cores",
-        "full": "19 min (estimate), one H200, 3 seeds",
+        "full": "13 min, one H200, 3 seeds, 8 at a time",
     },
     settings=settings,
     compute=run,

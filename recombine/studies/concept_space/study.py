@@ -9,7 +9,7 @@ Expected. Claims C1-C6: the answer first swings towards red small, the training 
           turns; colour is learned sooner the stronger its signal; asking for more than blue finds the ability earlier; three
           concepts emerge together only with the last one; hidden captions bend the answer back. B2: does the theory of
           swing-by, fed with the world's own pixels, predict all this?
-Cost.     Laptop: a dip, a turn and a hidden capability in a few minutes on two cores. Full: 69 short runs, 14 min on one GPU.
+Cost.     Laptop: a dip, a turn and a hidden capability in a few minutes on two cores. Full: 81 short runs, 16 min on one GPU.
 
     recombine run concept-space --scale laptop"""
 
@@ -115,7 +115,7 @@ STUDY = Study(
     cost={
         "smoke": "20 s, one core",
         "laptop": "5.5 min, two cores",
-        "full": "14 min, one H200, 3 to 5 seeds, 10 at a time",
+        "full": "16 min, one H200, 3 to 5 seeds, 10 at a time",
     },
     settings=settings,
     compute=compute,
