@@ -33,10 +33,16 @@ SEEDS = {"smoke": 1, "laptop": 1, "full": 3}
 
 
 @app.command("list")
-def list_(json_: JsonOption = False) -> None:
-    """Every study: its question, paper, claims and cost."""
+def list_(
+    name: Annotated[str, typer.Argument(metavar="[STUDY]", show_default=False)] = "",
+    scale: ScaleOption = "laptop",
+    json_: JsonOption = False,
+) -> None:
+    """Every study: its question, paper, claims and cost. Of one study also what it is about, and all that --set can change."""
     from recombine.studies import MODULES, TOUR, find
 
+    if name:
+        return _tell(find(name), _known(scale), json_)
     studies = [find(name) for name in MODULES]
     if json_:
         entries = [_entry(s) for s in studies]
@@ -48,6 +54,28 @@ def list_(json_: JsonOption = False) -> None:
             f"{s.name:<14}{s.question}\n{'':<14}{_source(s)} · claims {', '.join(c.id for c in s.claims)}\n{'':<14}{costs}\n"
         )
     print(f"{'tour':<14}Every pillar once: {', '.join(TOUR)}.")
+
+
+def _known(scale: str) -> Any:
+    if scale not in SEEDS:
+        raise UsageError(f"--scale {scale}: not one of {', '.join(SEEDS)}")
+    return scale
+
+
+def _tell(study: Any, scale: Any, as_json: bool) -> None:
+    from recombine.config import leaves
+
+    settings = dict(leaves(study.settings(scale)))
+    if as_json:
+        print(json.dumps(_entry(study) | {"about": study.about, "scale": scale, "settings": settings}, indent=1))
+        return
+    print(f"{study.name}: {study.question}\n{_source(study)}\n\n{study.about}\n")
+    for claim in study.claims:
+        print(f"{claim.id:<5}{claim.statement}\n{'':<5}expected: {claim.expected}")
+    print("\n" + "\n".join(f"{k:<7}{v}" for k, v in study.cost.items()))
+    print(f"\nSettings at scale {scale}, for --set path=value; the end of a path will do where it is the only one:\n")
+    wide = max(map(len, settings))
+    print("\n".join(f"  {path:<{wide}}  {value}" for path, value in settings.items()))
 
 
 def _source(study: Any) -> str:
@@ -71,8 +99,7 @@ def run(
     workers: WorkersOption = 1,
 ) -> None:
     """Train or compute what is missing, measure, judge, and write the report."""
-    if scale not in SEEDS:
-        raise UsageError(f"--scale {scale}: not one of {', '.join(SEEDS)}")
+    scale = _known(scale)
     if seeds < 0:
         raise UsageError(f"--seeds {seeds}: must be positive")
     if workers < 1:

@@ -12,6 +12,7 @@ import json
 import math
 import types
 import typing
+from collections.abc import Iterator
 from typing import Any, Literal, Union, get_args, get_origin
 
 JSON = dict[str, Any] | list[Any] | str | int | float | bool | None
@@ -165,7 +166,7 @@ def override(config: Any, *assignments: str) -> Any:
         path, equals, text = assignment.partition("=")
         if not equals or not path:
             raise UsageError(f"--set {assignment}: write path=value")
-        _assign(config, plain, path, _parse(text))
+        _assign(config, plain, path, text)
     del plain["class"]
     try:
         return _build(type(config), plain, TRUSTED, "--set") if assignments else config
@@ -173,21 +174,24 @@ def override(config: Any, *assignments: str) -> Any:
         raise UsageError(str(error).replace("--set.", "--set ", 1)) from None
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str, hint: Any) -> Any:
+    """As JSON, unless it is no JSON or is one of the words that a field may hold."""
+    if get_origin(hint) is Literal and text in get_args(hint):
+        return text
     try:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
 
 
-def _assign(config: Any, plain: Any, path: str, value: Any) -> None:
+def _assign(config: Any, plain: Any, path: str, text: str) -> None:
     path = _whole_path(config, path)
     *above, last = path.split(".")
     for key in above:
         _check_field(config, key, path)
         config, plain = getattr(config, key), plain[key]
     hint = _check_field(config, last, path)
-    plain[last] = to_json(from_json(value, hint, path=f"--set {path}"))
+    plain[last] = to_json(from_json(_parse(text, hint), hint, path=f"--set {path}"))
 
 
 def _whole_path(config: Any, path: str) -> str:
@@ -208,6 +212,18 @@ def _inner(config: Any, above: str = "") -> list[tuple[str, Any]]:
     held = [(above + f.name, getattr(config, f.name)) for f in dataclasses.fields(config)]
     held = [(where, value) for where, value in held if dataclasses.is_dataclass(value)]
     return held + [found for where, value in held for found in _inner(value, f"{where}.")]
+
+
+def leaves(config: Any, above: str = "") -> Iterator[tuple[str, str]]:
+    """Every setting below `config`: its path, and its value as `--set` would take it."""
+    for f in dataclasses.fields(config):
+        value = getattr(config, f.name)
+        if dataclasses.is_dataclass(value):
+            yield above + f.name, type(value).__name__
+            yield from leaves(value, f"{above}{f.name}.")
+        else:
+            plain = to_json(value)
+            yield above + f.name, plain if isinstance(plain, str) else json.dumps(plain)
 
 
 def _check_field(config: Any, key: str, path: str) -> Any:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from recombine import cli
+from recombine.config import override
 from recombine.machine import commit
 from recombine.store import read_json, read_rows, write_json
-from recombine.studies import MODULES
+from recombine.studies import MODULES, find
 
 ROOT = Path(__file__).parents[1]
 
@@ -285,3 +286,16 @@ def test_ctrl_c_says_how_to_go_on(call, monkeypatch):
     status, _, complained = call("list")
     assert (status, len(complained.splitlines())) == (130, 1)
     assert "the same command goes on" in complained
+
+
+def test_one_study_is_told_whole_and_every_setting_it_names_can_be_set(call):
+    status, printed, _ = call("list", "conditioning", "--scale", "smoke", "--json")
+    facts, made = json.loads(printed), find("conditioning").settings("smoke")
+    assert (status, facts["name"], [c["id"] for c in facts["claims"]]) == (0, "conditioning", ["D5"])
+    plain = {k: v for k, v in facts["settings"].items() if not v[:1].isupper()}
+    assert len(plain) > 30
+    assert plain["recipe.world.size"] == str(made.recipe.world.size)
+    assert override(made, *(f"{k}={v}" for k, v in plain.items())) == made
+    words = call("list", "conditioning")[1]
+    assert all(word in words for word in ("recipe.train.lr", "D5", "laptop"))
+    assert call("list", "nosuch")[0] == call("list", "jepa", "--scale", "big")[0] == 2

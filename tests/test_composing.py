@@ -49,6 +49,12 @@ def test_who_draws_what_is_asked_composes_and_who_repeats_what_it_knows_does_not
     assert blind.level(2) == blind.level(2, "read") == 0
 
 
+def test_pictures_may_be_arrays():
+    draw = painter()
+    found = judged(lambda composition, count: draw(composition, count).numpy())
+    assert found.rows == judged(draw).rows
+
+
 def test_a_wrong_split_or_probe_is_named_before_anything_is_trained(monkeypatch):
     monkeypatch.setattr("recombine.measure.composing.judges", lambda *how: pytest.fail("trained"))
     with pytest.raises(UsageError, match=r"split: \[0, 5\] is no composition"):

@@ -166,5 +166,5 @@ def test_a_run_measures_it_at_every_look_and_the_figure_is_drawn(tmp_path):
     assert all(0 < r["sparse"] <= 1 and r["additive"] <= 1 for r in found)
     learned = Rows(r | ({"joint": 0.9} if r.get("level") == 0 else {}) for r in rows)
     drawn = lambda some: [f.name for f in objectives.draw(some, tmp_path / "figures")]  # noqa: E731
-    assert drawn(learned) == ["levels", "probes", "factors", "listening"]
-    assert drawn(rows) == ["levels", "probes", "factors"], "nothing was learned"
+    assert drawn(learned) == ["levels", "probes", "factors", "between", "listening"]
+    assert drawn(rows) == ["levels", "probes", "factors", "between"], "nothing was learned"

@@ -98,8 +98,8 @@ def test_claims_are_printed_one_a_line_with_their_numbers(tmp_path, capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert first.split("\t") == ["T1", "reproduced", "dots", "laptop", "2 seeds", "x > 1", "largest 2"]
     assert second.split("\t")[-2:] == ["-", "0 rows match {'y': 1}, not one"]
-    assert measured({"measured": {"a": 0.123456, "b": 3}}) == "a 0.1235, b 3"
-    assert measured({"measured": {"a": 0.123456, "b": 3}}, 1) == "a 0.1235, 1 more"
+    assert measured({"measured": {"a": 0.123456, "b": 3}}) == "a 0.1235; b 3"
+    assert measured({"measured": {"a": 0.123456, "b": 3}}, 1) == "a 0.1235; 1 more"
 
 
 def test_the_grid_of_claims_is_brief_or_whole_and_takes_no_text_for_markup(tmp_path):

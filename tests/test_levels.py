@@ -91,11 +91,14 @@ def test_the_word_of_a_verdict(holds, says):
 
 
 def test_a_verdict_on_paper_has_the_contracts_fields():
-    claim = Claim("X1", "P, Fig 1", "statement", "expected", lambda rows: Judgement(True, {"x": 1.0}, (0.0, 2.0)), True)
+    claim = Claim(
+        "X1", "P, Fig 1", "statement", "expected", lambda rows: Judgement(True, {"x": 1.0}, (0.0, 2.0)), True, "of x"
+    )
     said = judge(claim, Rows(), "full", 3, {"commit": "c"}).json("study")
     assert said == {
         "id": "X1", "study": "study", "paper": "P, Fig 1", "statement": "statement", "expected": "expected",
-        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "verdict": "reproduced", "said": "reproduced", "note": "",
+        "measured": {"x": 1.0}, "interval": [0.0, 2.0], "interval_of": "of x",
+        "verdict": "reproduced", "said": "reproduced", "note": "",
         "scale": "full", "seeds": 3, "provenance": {"commit": "c"},
     }  # fmt: skip
     assert SCALES == ("smoke", "laptop", "full")
@@ -129,6 +132,7 @@ def test_a_summary_has_a_line_for_each_variant_and_every_level_it_has():
     assert summary(Rows([{"kind": "train", "step": 1}])) == []
 
 
+SHOWN = {"kind": "between", "probe": "wary", "factor": "shape", "share": 0.5, "joint": 0.2}
 TRAINED = Claim("D0", "A", "it holds", "> 0", lambda rows: Judgement(True, {"x": rows[0]["joint"]}), trained=True)
 
 
@@ -138,7 +142,8 @@ def note(rows: Rows, claim: Claim = TRAINED, scale="full", seeds: int = 3) -> st
 
 def test_a_verdict_says_why_there_is_none_and_what_to_mind():
     lacking = Claim("D0", "A", "it holds", "> 0", lambda rows: 1 / len(rows.one(kind="no such")))
-    assert note(ROWS) == ""
+    assert "its judge" in note(ROWS)
+    assert note(Rows([*ROWS, SHOWN])) == ""
     assert note(ROWS, lacking) == "0 rows match {'kind': 'no such'}, not one"
     assert note(ROWS, scale="laptop") == note(ROWS, seeds=2) == "judged at full scale over 3 seeds or more"
 
@@ -146,7 +151,7 @@ def test_a_verdict_says_why_there_is_none_and_what_to_mind():
 def test_seeds_that_shared_a_tokenizer_are_said_to_have():
     old, new = {"kind": "ceiling", "joint": 1.0}, {"kind": "ceiling", "joint": 1.0, "seed": 0}
     assert "one tokenizer" in note(Rows([*ROWS, old]))
-    assert note(Rows([*ROWS, new])) == ""
+    assert note(Rows([*ROWS, SHOWN, new])) == ""
 
 
 @pytest.mark.parametrize(

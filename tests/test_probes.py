@@ -15,7 +15,7 @@ from recombine.measure.probes import (
     score,
     train_probe,
 )
-from recombine.measure.spoiled import imperfect, others, patched, spoiled
+from recombine.measure.spoiled import imperfect, others, patched, spoiled, strayed
 from recombine.rng import seeded
 from recombine.train.fit import TrainConfig
 from recombine.worlds.factors import at_most_one_new
@@ -55,8 +55,9 @@ def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chan
     assert probe.name == name
     assert answer.shape == index.shape
     assert not answer.is_floating_point()
-    least = {"read": 0.99, "linear": 0.6, "cnn": 0.75, "wary": 0.75}[name]
-    assert float((answer == index).float().mean()) > least, "chance is 0.5"
+    least = {"read": 0.99, "linear": 0.6, "cnn": 0.75, "wary": 0.9}[name]
+    chosen = probe.forced()(images) if name == "wary" else answer
+    assert float((chosen == index).float().mean()) > least, "chance is 0.5"
 
 
 @pytest.mark.parametrize("name", ["linear", "cnn", "wary"])
@@ -136,7 +137,7 @@ def test_what_is_spoiled_is_unreadable_and_what_is_imperfect_is_not_far_off():
     plain = WORLD.render(index, seeded(1)).images
     assert broken.shape == good.shape == plain.shape
     assert (WORLD.read(broken) == -1).float().mean() > 0.95
-    assert (good - plain).abs().mean() < 0.5 * (broken - plain).abs().mean()
+    assert (good - plain).abs().mean() < 0.7 * (broken - plain).abs().mean()
     assert 0 <= min(broken.min(), good.min()) <= max(broken.max(), good.max()) <= 1
 
 
@@ -146,3 +147,21 @@ def test_a_patched_picture_is_made_of_both_and_nothing_else():
     assert ((made == 0) | (made == 1)).all()
     assert (made.mean((1, 2, 3)) > 0.2).all()
     assert (made.mean((1, 2, 3)) < 0.8).all()
+
+
+def test_what_lies_between_two_compositions_is_refused_more_often_than_what_shows_one(probes):
+    index = torch.tensor(WORLD.space.compositions).repeat(60, 1)
+    halfway, real = strayed(WORLD, index, (0.45, 0.55), seeded(5)), WORLD.render(index, seeded(6)).images
+    assert (WORLD.read(halfway) == -1).all(1).float().mean() > 0.9
+    refusals = [float((probes["wary"](some) == -1).all(1).float().mean()) for some in (halfway, real)]
+    assert refusals[0] - refusals[1] > 0.15, "after 80 steps it is not sure of anything yet"
+
+
+def test_a_strayed_picture_differs_in_one_factor_and_every_factor_takes_its_turn():
+    world = Shapes2D(size=16, shapes=("circle", "triangle", "square"), color_jitter=0.0, size_jitter=0.0)
+    index = torch.tensor(world.space.compositions).repeat(40, 1)
+    ends = world.read(strayed(world, index, (1.0, 1.0), seeded(7)))
+    changed = ends != index
+    assert (changed.sum(1) == 1).float().mean() > 0.95, "the reader may miss a few"
+    assert all(0.25 < share < 0.42 for share in changed.float().mean(0).tolist())
+    assert {int(ends[i, 0]) for i in changed[:, 0].nonzero()[:, 0] if index[i, 0] == 0} == {1, 2}

@@ -12,11 +12,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from recombine.config import UsageError
 from recombine.machine import Machine
+from recombine.measure.between import between
 from recombine.measure.probes import (
     Probe,
     ProbeConfig,
@@ -124,17 +127,21 @@ def composing(
 
 
 def worth(probes: list[Probe], world: World, split: Split, count: int, device: Any) -> list[dict[str, Any]]:
-    """What probes are worth: on `count` real pictures of each composition, and on as many spoiled ones in all."""
-    real = [row for p in probes for row in real_accuracy(p, world, split, count, device)]
-    return real + [refused(p, world, count, device) for p in probes]
+    """What probes are worth: on `count` real pictures of each composition, on as many spoiled ones in all, and, where the world
+    can draw them, on some that lie between two compositions."""
+    rows = [row for p in probes for row in real_accuracy(p, world, split, count, device)]
+    rows += [refused(p, world, count, device) for p in probes]
+    some = max(8, count // 8)
+    return rows + [row for p in probes if world.graded for row in between(p, world, split, some, device)]
 
 
 def _pictures(images: Any, world: World, count: int) -> Tensor:
     """What a stranger's model drew, as it must be; UsageError says what is not."""
     wanted = (count, *world.image_shape)
+    images = torch.as_tensor(images) if isinstance(images, np.ndarray) else images
     if not isinstance(images, Tensor) or tuple(images.shape) != wanted:
         got = f"shape {tuple(images.shape)}" if isinstance(images, Tensor) else type(images).__name__
-        raise UsageError(f"draw must give a tensor of shape {wanted}, not {got}")
+        raise UsageError(f"draw must give a tensor or an array of shape {wanted}, not {got}")
     images = images.detach().float()
     low, high = float(images.min()), float(images.max())
     if not -0.25 <= low <= high <= 1.25:  # a little outside is rounding; NaN compares with nothing

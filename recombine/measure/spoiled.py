@@ -4,7 +4,9 @@ least badly; one that was shown these may refuse. They are made from any world's
 - mixed: a picture and one of another composition at the same place, one through the other (colours between two, ghosts);
 - patched: blocks of one and blocks of the other;
 - faded: the picture sunk into the colour of its border, up to nothing at all;
-- noisy: so much noise that little else is left."""
+- noisy: so much noise that little else is left;
+- strayed, where the world can draw it: one thing between two compositions that differ in one factor. Without these a probe
+  lets a triangle with round corners pass and refuses a blue that leans towards red, since only the latter can be mixed."""
 
 from collections.abc import Callable
 
@@ -17,13 +19,15 @@ from recombine.worlds.base import World
 
 MIX, FADE, NOISE, BLOCKS = (0.35, 0.65), (0.6, 1.0), (0.25, 1.0), 7
 """How much of the other picture; how far gone; the noise's standard deviation; blocks along a side."""
+STRAYED = 2
+"""How many times as often as in any other way pictures are spoiled by straying, if they can be: it is the hardest to see."""
 TINGE, FAINT, DUST = 0.15, 0.3, 0.05
 """How much of another composition a picture may have, how far it may fade, how noisy it may be, and still be a good one. What
 lies between good and spoiled is shown as neither, and the probe may decide."""
 
 
 def spoiled(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Float[Tensor, "b c h w"]:
-    """Pictures that were to show `factors` and show no composition, each spoiled in one of the four ways."""
+    """Pictures that were to show `factors` and show no composition, each spoiled in one of these ways."""
     images, other = pair(world, factors, rng)
     ways: list[Callable[[], Tensor]] = [
         lambda: mixed(images, other, MIX, rng),
@@ -31,7 +35,10 @@ def spoiled(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> 
         lambda: faded(images, FADE, rng),
         lambda: images + _strength(images, NOISE, rng) * _normal(images, rng),
     ]
-    which = torch.randint(len(ways), (len(images), 1, 1, 1), generator=rng, device=rng.device)
+    if world.graded:
+        ways.append(lambda: strayed(world, factors, MIX, rng))
+    tickets = len(ways) + (STRAYED - 1 if world.graded else 0)
+    which = torch.randint(tickets, (len(images), 1, 1, 1), generator=rng, device=rng.device).clamp(max=len(ways) - 1)
     made = torch.stack([way() for way in ways])
     return made.gather(0, which[None].expand(1, *images.shape))[0].clamp(0, 1)
 
@@ -39,8 +46,23 @@ def spoiled(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> 
 def imperfect(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Float[Tensor, "b c h w"]:
     """Good pictures as a model may draw them: a tinge of another composition, a little faint, a little dusty."""
     images, other = pair(world, factors, rng)
-    made = faded(mixed(images, other, (0.0, TINGE), rng), (0.0, FAINT), rng)
+    made = mixed(images, other, (0.0, TINGE), rng)
+    if world.graded:
+        coin = torch.rand(len(images), 1, 1, 1, generator=rng, device=rng.device)
+        made = torch.where(coin < 0.5, made, strayed(world, factors, (0.0, TINGE), rng))
+    made = faded(made, (0.0, FAINT), rng)
     return (made + _strength(images, (0.0, DUST), rng) * _normal(images, rng)).clamp(0, 1)
+
+
+def strayed(world: World, factors: Int[Tensor, "b k"], how_far: tuple[float, float], rng: torch.Generator) -> Tensor:
+    """On the way to a composition that differs in one factor, each factor as often as any other."""
+    sizes = torch.tensor(world.space.sizes, device=rng.device)
+    which = torch.randint(len(sizes), (len(factors), 1), generator=rng, device=rng.device)
+    step = 1 + (torch.rand(which.shape, generator=rng, device=rng.device) * (sizes[which] - 1)).long()
+    neighbour = factors.scatter(1, which, (factors.gather(1, which) + step) % sizes[which])
+    low, high = how_far
+    share = low + (high - low) * torch.rand(len(factors), generator=rng, device=rng.device)
+    return world.between(factors, neighbour, share, rng)
 
 
 def pair(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -121,7 +121,7 @@ function explorer(data) {
       button.type = "button";
       button.dataset.variant = v.name;
       button.innerHTML = sparkline(v, state.probe, data.levels);
-      button.prepend(v.name);
+      button.prepend(v.name.replaceAll("+", "+\u200b"));
       button.onclick = () => { const same = data.runs.filter((r) => r.variant === v.name); setRun(same.find((r) => r.seed === state.run.seed) || same[0]); remember(); };
       return button;
     }));

@@ -65,7 +65,7 @@ def claims_page(results: Path) -> str:
 
 
 def claim_line(claim: dict[str, Any]) -> str:
-    some = list(claim["measured"].items())[:4]
+    some = list(claim["measured"].items())[:6]
     some += (
         [("judge", claim["measured"]["judge"])] if "judge" in claim["measured"] and "judge" not in dict(some) else []
     )

@@ -56,6 +56,8 @@ class Claim:
     expected: str
     judge: Callable[[Rows], Judgement]
     trained: bool = False
+    interval_of: str = ""
+    """Of which number the judgement's interval is, in words."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ class Verdict:
     @property
     def said(self) -> str:
         """The verdict in words: where no paper claimed it, there is nothing to reproduce."""
-        return OWN.get(self.word, self.word) if self.claim.paper.startswith("beyond") else self.word
+        own = self.claim.paper.startswith("beyond") or self.claim.paper.endswith("left open")
+        return OWN.get(self.word, self.word) if own else self.word
 
     @property
     def small(self) -> bool:
@@ -124,6 +127,7 @@ class Verdict:
             "expected": c.expected,
             "measured": j.measured if j else {},
             "interval": list(j.interval) if j and j.interval else None,
+            "interval_of": c.interval_of if j and j.interval else "",
             "verdict": self.word,
             "said": self.said,
             "note": self.note,
@@ -142,6 +146,13 @@ def judge(claim: Claim, rows: Rows, scale: Scale, seeds: int, provenance: dict[s
 
 
 def caveat(rows: Rows) -> str:
-    """Rows of before every seed had a tokenizer of its own know less of chance than they seem to."""
-    shared = [r for r in rows.where(kind="ceiling") if "seed" not in r]
-    return "one tokenizer for all seeds: their spread is too small" if shared else ""
+    """Rows of before every seed had a tokenizer of its own know less of chance than they seem to; and where it was not measured
+    how far from right a judge lets pictures go, it may be kinder to one factor than to another."""
+    if [r for r in rows.where(kind="ceiling") if "seed" not in r]:
+        return "one tokenizer for all seeds: their spread is too small"
+    judged = rows.where(kind="accuracy", probe="wary")
+    return (
+        "not measured how far from right its judge lets each factor go"
+        if judged and not rows.where(kind="between")
+        else ""
+    )

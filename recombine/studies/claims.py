@@ -41,12 +41,12 @@ def measured(claim: dict[str, Any], most: int | None = None) -> str:
     """All values, or the first ones and how many there are besides."""
     values = [f"{k} {number(v)}" for k, v in claim["measured"].items()]
     more = len(values[most:]) if most is not None else 0
-    return (", ".join(values[:most]) or "-") + (f", {more} more" if more else "")
+    return ("; ".join(values[:most]) or "-") + (f"; {more} more" if more else "")
 
 
 def table(paths: list[Path], brief: bool = False) -> None:
-    """Print the claims: a table on a terminal, tab-separated lines otherwise. `brief`: on a terminal, without what was expected
-    and with the first values only; the report has all."""
+    """Print the claims: a table on a terminal, with the first values of each (the report has all), tab-separated lines with all
+    values otherwise. `brief`: on a terminal, without what was expected and with fewer values."""
     import sys
 
     claims = read_all(paths)
@@ -71,6 +71,6 @@ def grid(claims: list[dict[str, Any]], brief: bool) -> Any:
         note = f"\n[dim]{escape(c['note'])}[/]" if c.get("note") else ""
         verdict = f"[{MARKS[said]}]{said}[/]{note}"
         expected = () if brief else (escape(c["expected"]),)
-        found = escape(measured(c, 3 if brief else None))
+        found = escape(measured(c, 3 if brief else 6))
         made.add_row(c["id"], verdict, escape(c["statement"]), *expected, found, f"{c['scale']}, {seeds(c)}")
     return made

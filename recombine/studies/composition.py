@@ -111,6 +111,7 @@ STUDY = Study(
             expected="level-2 joint accuracy by the classifier probe >= 0.95, late mean (paper: 1.00)",
             judge=judge_level2,
             trained=True,
+            interval_of="of level 2",
         ),
         Claim(
             id="B4",

@@ -95,6 +95,7 @@ STUDY = Study(
             "both dropouts",
             judge=judge_order,
             trained=True,
+            interval_of="of quantised at level 2",
         ),
     ),
     draw=training_figures.draw,

@@ -164,6 +164,7 @@ STUDY = Study(
             "the judge",
             judge=judge_labels,
             trained=True,
+            interval_of="how far DiT - MaskGIT turns",
         ),
         Claim(
             id="B9",
@@ -174,6 +175,7 @@ STUDY = Study(
             "the judge",
             judge=judge_centres,
             trained=True,
+            interval_of="of MaskGIT, centres - base",
         ),
         Claim(
             id="B7",
@@ -182,6 +184,7 @@ STUDY = Study(
             expected="level 2 of MaskGIT, far - near >= 0.3, late means by the judge",
             judge=judge_wander,
             trained=True,
+            interval_of="of MaskGIT, far - base",
         ),
         Claim(
             id="B8",
@@ -190,6 +193,7 @@ STUDY = Study(
             expected="level 2 of DiT with 60,000 - with 1,500 pictures a composition >= 0.3, late means by the judge",
             judge=judge_few,
             trained=True,
+            interval_of="of DiT, base - few",
         ),
         Claim(
             id="B10",
@@ -198,6 +202,7 @@ STUDY = Study(
             expected="level 2 of DiT, varied - plain >= 0.3, and the usual variation between them; late means by the judge",
             judge=judge_variation,
             trained=True,
+            interval_of="of DiT, varied - plain",
         ),
     ),
     draw=training_figures.draw,

@@ -16,8 +16,9 @@ from recombine.studies.tokens import TokenizerRun, ceiling, folder_of, open_code
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.worlds.factors import Composition
 
-EXAM_VERSION, CEILING_VERSION = 1, 2
-"""Rise when what is measured of probes or of tokenizers changes: these rows are kept. Ceilings: 2, with slopes."""
+EXAM_VERSION, CEILING_VERSION = 2, 2
+"""Rise when what is measured of probes or of tokenizers changes: these rows are kept. Exams: 2, with what lies between
+compositions. Ceilings: 2, with slopes."""
 
 
 @dataclass(frozen=True)

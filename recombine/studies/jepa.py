@@ -111,6 +111,7 @@ STUDY = Study(
             expected="level 2 with JEPA - level 2 without >= 0.25, late means by the judge (paper: about 0.45 against 0.006)",
             judge=judge_repair,
             trained=True,
+            interval_of="of the lift",
         ),
         Claim(
             id="D7",
@@ -119,6 +120,7 @@ STUDY = Study(
             expected="level 2 with several layers - with one >= 0.1, late means by the judge (paper: 0.563 against 0.276)",
             judge=judge_layers,
             trained=True,
+            interval_of="of the lift",
         ),
         Claim(
             id="B3",
@@ -127,6 +129,7 @@ STUDY = Study(
             expected="late mean of sparse dependence with JEPA - without >= 0.02, its interval above 0; additive beside it",
             judge=judge_dependence,
             trained=True,
+            interval_of="of the change of sparse",
         ),
     ),
     draw=draw,

@@ -1,6 +1,7 @@
 """From accuracy rows to one number per level: per seed first, then over seeds."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
@@ -36,6 +37,20 @@ def curve(rows: Rows, variant: str, seed: int, level: int, column: str = "joint"
     some = rows.where(kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows))
     steps = sorted({r["step"] for r in some})
     return [(step, fmean(some.where(step=step).column(column))) for step in steps]
+
+
+def way(rows: Rows, probe: str, factor: str) -> list[tuple[float, float]]:
+    """(share of the way, share still read as where it began), the mean over all ways along a factor."""
+    some = rows.where(kind="between", probe=probe, factor=factor)
+    return [(x, fmean(some.where(share=x).column("joint"))) for x in sorted({r["share"] for r in some})]
+
+
+def tolerance(points: list[tuple[float, float]]) -> float:
+    """How far along a way a probe lets go: where its curve crosses one half, between two points by the straight line."""
+    for (x, high), (z, low) in pairwise(points):
+        if high >= 0.5 > low:
+            return x + (z - x) * (high - 0.5) / (high - low)
+    return 1.0 if points[0][1] >= 0.5 else 0.0
 
 
 def late(points: Curve) -> float:

@@ -159,6 +159,7 @@ STUDY = Study(
             "tokenizer >= 0.9",
             judge=judge_maskgit,
             trained=True,
+            interval_of="of MaskGIT at level 2",
         ),
         Claim(
             id="D2",
@@ -167,6 +168,7 @@ STUDY = Study(
             expected="level 2 of GIVT - level 2 of MaskGIT >= 0.5, late means by the judge (paper: 0.697 against 0.006)",
             judge=judge_head,
             trained=True,
+            interval_of="of the lift",
         ),
         Claim(
             id="D3",
@@ -175,6 +177,7 @@ STUDY = Study(
             expected="level 2 >= 0.75 for both, late means by the judge (paper: 0.821, 0.848)",
             judge=judge_continuous,
             trained=True,
+            interval_of="of MAR at level 2",
         ),
         Claim(
             id="B1",

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from recombine.figures import CYCLE, LEVELS, Figure, canvas, level_name
 from recombine.studies.base import Rows
-from recombine.studies.levels import curve, probe_of, seeds_of, trusted
+from recombine.studies.levels import curve, probe_of, seeds_of, trusted, way
 from recombine.worlds.factors import RESERVED
 
 EXPLAINED = {
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
-    return [levels(rows, folder), *others(rows, folder), factors(rows, folder)]
+    return [levels(rows, folder), *others(rows, folder), factors(rows, folder), *tolerances(rows, folder)]
 
 
 def variants_of(rows: Rows) -> list[str]:
@@ -126,3 +126,29 @@ def factors(rows: Rows, folder: Path) -> Figure:
             finish(axis, variant, legend=axis is axes[0][-1])
         axes[0][0].set_ylabel("accuracy")
     return figure
+
+
+def tolerances(rows: Rows, folder: Path) -> list[Figure]:
+    """How far from right a picture may be and still count, by each probe and factor; if rows say so."""
+    some = rows.where(kind="between")
+    probes = [p for p in probes_of(rows) if some.where(probe=p)]
+    figure = Figure(
+        "between",
+        "How far from right still counts as right",
+        "Pictures that the world draws on the way from a composition furthest from the seen ones to its neighbour in one "
+        "factor, and the share that each probe still reads as where the way began. A probe that lets go of one factor later "
+        "than of another is kinder to models that fail in it. Dotted: half.",
+    )
+    if not probes:
+        return []
+    with canvas(
+        folder, figure, 1, len(probes), size=(3.0 * len(probes) + 1.4, 3.0), sharey=True, squeeze=False
+    ) as axes:
+        for axis, probe in zip(axes[0], probes, strict=True):
+            for name, color in zip(dict.fromkeys(some.column("factor")), CYCLE, strict=False):
+                axis.plot(*zip(*way(some, probe, name), strict=True), color=color, label=name, marker="o", ms=3)
+            axis.axhline(0.5, color="#7A7F87", lw=0.8, ls=":")
+            axis.set(title=f"by {probe}", xlabel="share of the way", ylim=(-0.03, 1.03), xlim=(0, 1))
+        axes[0][0].set_ylabel("read as asked for")
+        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return [figure]

@@ -26,6 +26,8 @@ class World(ABC):
 
     readable: ClassVar[bool] = True
     """Whether `read` is exact. Where it is not, a trained probe has to judge."""
+    graded: ClassVar[bool] = False
+    """Whether `between` is there: the world can draw what lies between two compositions."""
 
     @classmethod
     def from_text(cls, text: str) -> "World":
@@ -53,6 +55,13 @@ class World(ABC):
     @abstractmethod
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
         """Draw one picture per row, nuisances from `rng`."""
+
+    def between(
+        self, here: Int[Tensor, "b k"], there: Int[Tensor, "b k"], share: Float[Tensor, "b"], rng: torch.Generator
+    ) -> Float[Tensor, "b c h w"]:
+        """Pictures that lie `share` of the way from one composition to another: each shows one thing between the two, not one
+        through the other. At 0 and 1 they are what `render` draws."""
+        raise UsageError(f"{type(self).__name__} cannot draw what lies between two compositions")
 
     @abstractmethod
     def read(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:

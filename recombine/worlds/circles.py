@@ -7,7 +7,7 @@ for size. Numbers follow the public concept-space experiments: 32 x 32 pixels, m
 Each picture has its own colour and size, spread uniformly around its class, and these are its `values`."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -45,6 +45,7 @@ class Circles(World):
     `*_spread`: how far pictures stray from their class, as a share of its signal (at 0.5 the classes touch). `wander`: how
     much of the middle half of the picture the centre uses; large circles may leave the frame."""
 
+    graded: ClassVar[bool] = True
     size: int = 32
     color_signal: float = 0.4
     size_signal: float = 0.4
@@ -92,15 +93,26 @@ class Circles(World):
 
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
         """The same stream gives the same nuisances whatever the factors: pictures can be compared pair by pair."""
+        values, *nuisances = self.details(factors, rng)
+        return Rendered(self.draw(values, *nuisances), values)
+
+    def details(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """Each picture's own values, its place, and its background."""
         draw = lambda n: torch.rand(len(factors), n, generator=rng, device=rng.device)  # noqa: E731
         reach = [c.spread * c.signal for c in self.concepts for _ in c.ends[0]]
         place, light, jitter = draw(2), draw(3), 2 * draw(len(reach)) - 1
         values = self.canonical(factors.to(rng.device)) + torch.tensor(reach, device=rng.device) * jitter
         values = values.clamp(0, 1)
         values[:, 3].clamp_(min=SMALLEST)
-        centres = 0.5 + self.wander / 2 * (place - 0.5)
         background = values[:, 4:] if self.background_signal else LIGHTS[0] + (LIGHTS[1] - LIGHTS[0]) * light
-        return Rendered(self.draw(values, centres, background), values)
+        return values, 0.5 + self.wander / 2 * (place - 0.5), background
+
+    def between(
+        self, here: Int[Tensor, "b k"], there: Int[Tensor, "b k"], share: Float[Tensor, "b"], rng: torch.Generator
+    ) -> Float[Tensor, "b 3 h w"]:
+        state = rng.get_state()
+        ends = [self.details(factors, rng.set_state(state)) for factors in (here, there)]
+        return self.draw(*(torch.lerp(a, b, share[:, None]) for a, b in zip(*ends, strict=True)))
 
     def draw(
         self, values: Float[Tensor, "b v"], centres: Float[Tensor, "b 2"], background: Float[Tensor, "b 3"]

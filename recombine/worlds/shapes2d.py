@@ -5,7 +5,7 @@ jittered around its class's centre, and these are its `values`: true RGB, and th
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -34,6 +34,7 @@ class Shapes2D(World):
     relative. A shape of radius r covers the area of a circle of radius r, whatever it is; it always lies wholly inside the
     picture. `wander` is the share of the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
 
+    graded: ClassVar[bool] = True
     size: int = 28
     shapes: tuple[Literal["circle", "triangle", "square"], ...] = ("circle", "triangle")
     colors: tuple[Literal["red", "blue", "green"], ...] = ("red", "blue")
@@ -79,13 +80,28 @@ class Shapes2D(World):
 
     def render(self, factors: Int[Tensor, "b 3"], rng: torch.Generator) -> Rendered:
         factors = factors.to(rng.device)
+        values, place = self.details(factors, rng)
+        return Rendered(self.draw(factors, values, self.centres(factors, values, place)), values)
+
+    def details(self, factors: Int[Tensor, "b 3"], rng: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Each picture's own values, and its place in the free room. The same stream gives the same whatever the factors."""
         jitter = 2 * torch.rand(len(factors), 4, generator=rng, device=rng.device) - 1
         place = 0.5 + self.wander * (torch.rand(len(factors), 2, generator=rng, device=rng.device) - 0.5)
         centre = self.canonical(factors)
         rgb = (centre[:, :3] + self.color_jitter * jitter[:, :3]).clamp(0, 1)
-        radius = centre[:, 3:] * (1 + self.size_jitter * jitter[:, 3:])
-        values = torch.cat((rgb, radius), 1)
-        return Rendered(self.draw(factors, values, self.centres(factors, values, place)), values)
+        return torch.cat((rgb, centre[:, 3:] * (1 + self.size_jitter * jitter[:, 3:])), 1), place
+
+    def between(
+        self, here: Int[Tensor, "b 3"], there: Int[Tensor, "b 3"], share: Float[Tensor, "b"], rng: torch.Generator
+    ) -> Float[Tensor, "b 3 h w"]:
+        """Values lie between the values, and the outline where the two depths, in these shares, add up to nothing."""
+        state, ends = rng.get_state(), []
+        for factors in (here.to(rng.device), there.to(rng.device)):
+            values, place = self.details(factors, rng.set_state(state))
+            ends.append((factors, values, self.centres(factors, values, place)))
+        values, centres = (torch.lerp(a, b, share[:, None]) for a, b in zip(ends[0][1:], ends[1][1:], strict=True))
+        deep = torch.lerp(*(self._depth(factors, values, centres) for factors, *_ in ends), share[:, None, None])
+        return self._paint(deep, values)
 
     def centres(
         self, factors: Int[Tensor, "b 3"], values: Float[Tensor, "b 4"], place: Float[Tensor, "b 2"]
@@ -107,6 +123,9 @@ class Shapes2D(World):
         return torch.cat([self._draw(*part) for part in parts])
 
     def _draw(self, factors: Tensor, values: Tensor, centres: Tensor) -> Tensor:
+        return self._paint(self._depth(factors, values, centres), values)
+
+    def _depth(self, factors: Tensor, values: Tensor, centres: Tensor) -> Float[Tensor, "b h w"]:
         pixel = torch.arange(self.size, device=factors.device) + 0.5
         offset = pixel - self.size * centres[:, :, None]
         x, y, radius = offset[:, 0, None, :], offset[:, 1, :, None], self.size * values[:, 3, None, None]
@@ -114,6 +133,9 @@ class Shapes2D(World):
         for i, name in enumerate(self.shapes):
             mine = depth(OUTLINES[NAMES.index(name)], x, y, radius)
             deep = mine if deep is None else torch.where(factors[:, 0, None, None] == i, mine, deep)
+        return deep
+
+    def _paint(self, deep: Float[Tensor, "b h w"], values: Tensor) -> Tensor:
         paint = (values[:, :3] - self.background)[:, :, None, None]
         return torch.addcmul(torch.full_like(paint, self.background), cover(deep)[:, None], paint)
 

@@ -153,18 +153,17 @@ def judge_masked(rows: Rows) -> Judgement:
     lines = silenced(outcomes(rows))
     if not lines:
         raise LookupError("no masked captions, or none to compare them with")
-    measured, holds, partly, last = {}, [], [], []
+    ends_of, times_of, holds, partly, last = {}, {}, [], [], []
     for by, line in lines.items():
         ends = [[late(c.factors["color"]) for c in o.runs.values()] for o in line]
         blue, times = [fmean(e) for e in ends], [o.time("color") for o in line]
-        measured |= {
-            f"told by {by}: blue at {o.facts['masked']:.0%} masked": b for o, b in zip(line, blue, strict=True)
-        }
-        measured |= {f"told by {by}: T_color at {o.facts['masked']:.0%}": t for o, t in zip(line, times, strict=True)}
+        named = [f"{o.facts['masked']:.0%}" for o in line]
+        ends_of |= {f"told by {by}: blue at {n} masked": b for n, b in zip(named, blue, strict=True)}
+        times_of |= {f"told by {by}: T_color at {n}": t for n, t in zip(named, times, strict=True)}
         bends = blue[0] - blue[-1] >= 0.2 and all(a >= b - 0.02 for a, b in zip(blue, blue[1:], strict=False))
         slows = all(b >= 0.95 * a for a, b in zip(times, times[1:], strict=False)) and times[-1] > times[0]
         holds, partly, last = [*holds, bends and slows], [*partly, bends or slows], ends[-1]
-    return Judgement(all(holds) or ("partly" if any(partly) else False), shown(measured), student(last))
+    return Judgement(all(holds) or ("partly" if any(partly) else False), shown(ends_of | times_of), student(last))
 
 
 def late(values) -> float:
