@@ -17,7 +17,7 @@ from recombine.studies.base import Rows, judge
 from recombine.studies.lab import Lab, run_study
 from recombine.studies.scenes import length, length_figures, locality, locality_figures
 from recombine.studies.scenes.judge import Judge, doubt
-from recombine.studies.scenes.outcomes import PAPER, points, reached, title
+from recombine.studies.scenes.outcomes import PAPER, Point, able, mean_local, points, reached, title
 from recombine.studies.scenes.pictures import crossed, cut, read_heat, write_heat
 from recombine.studies.scenes.recipe import SceneEvaluation
 from recombine.studies.scenes.runs import SceneRun
@@ -80,7 +80,8 @@ def test_the_network_or_the_conditioner_is_all_that_neighbours_do_not_share():
     assert replace(v["exp2L, whole"], net=v["exp2L"].net) == v["exp2L"]
     whole = v["exp2L, whole"].net
     assert isinstance(whole, LocalConfig)
-    assert (whole.reach, whole.told) == (whole.cells - 1, "patch"), "every cell sees all cells and all marks"
+    assert (whole.reach, whole.told) == (8, "patch")
+    assert 2 * whole.reach + 1 >= whole.cells, "its patch is as large as the picture"
 
 
 WRONG = {
@@ -431,14 +432,42 @@ def test_the_scatter_counts_every_run_and_checkpoint():
     found = points(rows)
     assert len(found) == 10 * 3 * 3
     assert {p.gain for p in found if p.variant == "exp2L, 1-5 objects" and p.step == 4} == {5}
-    judged = locality.judge_scatter(rows)
-    assert judged.measured["points"] == 90
+    judged, usual = locality.judge_scatter(rows), [p for p in found if "object" not in p.variant]
+    assert (len(usual), judged.measured["points"]) == (54, len(able(usual)))
     assert judged.measured["rank correlation"] > 0.7
     far = {v: (1 - a, 1 - b) for v, (a, b) in LOCAL.items()}
     assert locality.judge_scatter(study_rows(shift=far)).holds is False
     few = Rows(r for r in rows if r.get("variant") in (None, "exp1"))
     with pytest.raises(LookupError, match="9 points; 12"):
         locality.judge_scatter(few)
+
+
+def test_points_count_from_the_first_look_at_which_one_object_is_drawn():
+    made = [Point("a", 0, step, k, k - 3, 0.5, 0.5) for step, k in ((1, 0), (2, 1), (3, 0), (4, 2))]
+    never = [Point("b", 0, step, 0, -3, 0.5, 0.5) for step in (1, 2)]
+    assert [p.step for p in able(made + never)] == [2, 3, 4]
+
+
+def test_locality_is_judged_where_it_is_decided_what_is_drawn_and_what_was_not_measured_is_left_out():
+    rows = Rows({"t": t, "pixel": p} for t, p in ((0.2, 0.0), (0.4, 0.5), (0.6, 0.7), (0.7, None)))
+    assert mean_local(rows, "pixel") == pytest.approx(0.6)
+    assert mean_local(Rows(rows[:1]), "pixel") == 0.0, "no such level: all"
+    with pytest.raises(LookupError, match="could not be measured"):
+        mean_local(Rows(rows[3:]), "pixel")
+
+
+def test_a_missing_run_or_measurement_leaves_claims_unjudged():
+    rows = study_rows()
+    for gone in (
+        lambda r: r.get("variant") == "exp3" and r.get("seed") == 2,
+        lambda r: r.get("variant") == "exp1" and r["kind"] == "locality",
+    ):
+        with pytest.raises(LookupError):
+            locality.judge_order(Rows(r for r in rows if not gone(r)))
+    none = Rows(r | ({"pixel": None} if r["kind"] == "locality" and r["variant"] == "exp1" else {}) for r in rows)
+    with pytest.raises(LookupError, match="could not be measured"):
+        locality.judge_order(none)
+    assert locality.judge_scatter(none).measured["points"] < locality.judge_scatter(rows).measured["points"]
 
 
 def test_figures_are_drawn_from_rows_without_any_run_folder(tmp_path):

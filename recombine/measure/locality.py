@@ -6,11 +6,13 @@ The pixel's own entry is left out. There alone the derivatives of the denoiser a
 differ by more than a factor, and it says nothing about others. Conditions: each is taken away in turn, and the change of the
 answer is looked at.
 
-Both are effects that belong to a place, spread over the picture. The measure is the share of the squared effect that lies
-near the place, within a square, as patches are squares: 1 for a denoiser that is exactly local, the square's share of the
-picture for one that spreads it evenly. `violation.py` measures the same for sets of pixels that are known exactly."""
+Both are effects that belong to a place, spread over the picture. The measure is the share of the effect that lies near the
+place, within a square, as patches are squares: 1 for a denoiser that is exactly local, the square's share of the picture for
+one that spreads it evenly. For pixels it is the share of the magnitude: of the square, hardly anything lies beyond the next
+few pixels, whatever the network. For conditions it is the share of the square, since a change of rounding everywhere is none.
+The other one of each stands beside it. `violation.py` measures the same for sets of pixels that are known exactly."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -53,10 +55,11 @@ class Influence:
         near, far = ((self.energy * part).sum((2, 3)) * self.present for part in (inside, ~inside))
         return near, far
 
-    def share(self, radius: float = RADIUS) -> float:
-        """The share of all energy that lies near its place. Strong effects count more, so that effects which are nothing
-        but rounding do not count; 1 where there is no effect at all."""
-        near, far = (part.sum().item() for part in self.parts(radius))
+    def share(self, radius: float = RADIUS, squared: bool = True) -> float:
+        """The share of all energy that lies near its place, or of its root. Strong effects count more, so that effects which
+        are nothing but rounding do not count; 1 where there is no effect at all."""
+        whole = self if squared else replace(self, energy=self.energy.sqrt())
+        near, far = (part.sum().item() for part in whole.parts(radius))
         return near / (near + far) if near + far > 0 else 1.0
 
     def own(self, radius: float = 1 / 16) -> float:
@@ -126,13 +129,23 @@ def condition_influence(
 
 @dataclass(frozen=True)
 class LevelLocality:
-    """Both measures at one time: the shares within the radius, and `own`."""
+    """Both measures at one time: the shares within the radius, `own`, the shares taken the other way (squared or plain), and
+    how large the effect of a condition is (root mean square over pictures, of its sum over pixels)."""
 
     t: float
     sigma: float
     pixel: float
     condition: float
     own: float
+    pixel_squared: float
+    condition_plain: float
+    effect: float
+
+    @staticmethod
+    def of(t: float, sigma: float, around: Influence, told: Influence, radius: float) -> "LevelLocality":
+        shares = [influence.share(radius, squared) for squared in (False, True) for influence in (around, told)]
+        size = told.energy.sum((2, 3))[told.present].mean().sqrt().item()
+        return LevelLocality(t, sigma, shares[0], shares[3], told.own(), shares[2], shares[1], size)
 
 
 @dataclass(frozen=True)
@@ -174,7 +187,7 @@ def locality(
         around = pixel_influence(denoiser, noisy, t, condition, chosen)
         told = condition_influence(denoiser, noisy, t, condition, where)
         sigma = schedule.sigma(t[0]).item()
-        found.append(LevelLocality(time, sigma, around.share(radius), told.share(radius), told.own()))
+        found.append(LevelLocality.of(time, sigma, around, told, radius))
         calls += around.calls + told.calls
     return Locality(tuple(found), calls)
 

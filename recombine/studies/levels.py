@@ -116,7 +116,9 @@ def level_mean(rows: Rows, level: int) -> float:
 
 
 def gain(more: Found, less: Found) -> Found:
-    """What one variant is above another, seed by seed; both have the same seeds."""
+    """What one variant is above another, seed by seed. LookupError unless both have the same number of them."""
+    if len(more.values) != len(less.values):
+        raise LookupError(f"{len(more.values)} seeds beside {len(less.values)}: some runs are missing")
     values = [a - b for a, b in zip(more.values, less.values, strict=True)]
     return Found(fmean(values), student(values), values)
 

@@ -28,7 +28,7 @@ from recombine.studies.scenes.adding import Adding, Addition
 from recombine.studies.scenes.judge import Judge
 from recombine.studies.scenes.outcomes import facts, last, over_seeds, trusted
 from recombine.studies.scenes.recipe import SceneRecipe
-from recombine.studies.scenes.runs import compute
+from recombine.studies.scenes.runs import grounds, runs
 from recombine.studies.scenes.settings import settings as scenes
 
 PAPER = {"empty": 4, "unconditional": 1, "cluttered": 8}
@@ -81,13 +81,14 @@ def settings(scale: Scale) -> Operator:
 
 
 def run(settings: Operator, lab: Lab) -> Iterator[Row]:
-    """Train what is not on disk, then add."""
+    """Seed by seed: train what is not on disk, then add. Who is stopped has the sums of the seeds that are done."""
     models = settings.models()
-    yield from compute(models, lab)
-    yield {"kind": "variant", "variant": SWAPPED, "trained": 1, "strict": 1}
     judge = Judge(next(iter(models.values())), lab)
-    for name, adding in settings.additions().items():
-        for seed in range(lab.seeds):
+    yield from grounds(models, lab, judge)
+    yield {"kind": "variant", "variant": SWAPPED, "trained": 1, "strict": 1}
+    for seed in range(lab.seeds):
+        yield from runs(models, seed, lab, judge)
+        for name, adding in settings.additions().items():
             sum_of = Addition(adding.at(seed), lab, judge)
             lab.note(f"{name}, seed {seed}: scores added, run {sum_of.folder.digest}")
             lab.record(sum_of.folder, f"{name}, added", seed)
@@ -112,7 +113,7 @@ def judge_operator(rows: Rows) -> Judgement:
         measured[f"{name}, lenient"] = reach(rows, name, lenient=True).mean
         measured[f"{name}, at once"] = reach(rows, name, "count").mean
     measured[SWAPPED] = reach(rows, SWAPPED).mean
-    empty, bayes, cluttered = (reach(rows, name).values for name in PAPER)
+    empty, bayes, cluttered = same_seeds(*(reach(rows, name).values for name in PAPER))
     fails, few, beyond = set(bayes) == {1}, min(empty) > 1, min(cluttered) > trained
     holds = fails and few and beyond and ordered(rows) and ordered(rows, lenient=True)
     gap = student([c - e for c, e in zip(cluttered, empty, strict=True)])
@@ -129,8 +130,15 @@ def enough(rows: Rows) -> int:
 
 def ordered(rows: Rows, lenient: bool = False) -> bool:
     """Whether in every seed the unconditional background reaches least and the cluttered one most."""
-    empty, bayes, cluttered = (reach(rows, name, lenient=lenient).values for name in PAPER)
+    empty, bayes, cluttered = same_seeds(*(reach(rows, name, lenient=lenient).values for name in PAPER))
     return all(b < e < c for e, b, c in zip(empty, bayes, cluttered, strict=True))
+
+
+def same_seeds(*values: list[float]) -> tuple[list[float], ...]:
+    """LookupError where some have fewer seeds than others."""
+    if len({len(some) for some in values}) > 1:
+        raise LookupError(f"{', '.join(str(len(some)) for some in values)} seeds: some runs are missing")
+    return values
 
 
 def listed(found: Found) -> str:

@@ -24,6 +24,10 @@ PAPER = {"exp1": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9, "exp2, 1 objec
 """K_max in the paper's table 1; of the control it says only that it fails."""
 
 
+DECIDED = 0.4
+"""The time from which on marks matter: below, taking one away changes next to nothing, and the share of nothing is noise."""
+
+
 class Point(NamedTuple):
     """One run at one checkpoint. `gain`: K_max less the largest number of objects in training."""
 
@@ -92,8 +96,13 @@ def reached(rows: Rows, variant: str) -> Found:
 
 
 def mean_local(some: Rows, column: str) -> float:
-    """The mean over noise levels."""
-    return fmean(some.column(column))
+    """The mean over the noise levels at which it is decided what is drawn where (all, if none is so high); those at which
+    nothing could be measured are left out. LookupError where that leaves none."""
+    known = Rows(r for r in some if r[column] is not None)
+    high = [r[column] for r in known if r["t"] >= DECIDED] or known.column(column)
+    if not high:
+        raise LookupError(f"{column} locality could not be measured")
+    return fmean(high)
 
 
 def local(rows: Rows, variant: str, column: str) -> Found:
@@ -102,15 +111,27 @@ def local(rows: Rows, variant: str, column: str) -> Found:
 
 
 def points(rows: Rows) -> list[Point]:
-    """All runs at all checkpoints."""
+    """All runs at all checkpoints at which locality could be measured."""
     found = []
     for variant in variants_of(rows):
         about, measured = facts(rows, variant), looks(rows, variant, "locality")
         for (seed, step), some in looks(rows, variant).items():
-            k, levels = k_max(some, bool(about["strict"])), measured[seed, step]
-            both = (mean_local(levels, "pixel"), mean_local(levels, "condition"))
+            k, levels = k_max(some, bool(about["strict"])), measured.get((seed, step), Rows())
+            try:
+                both = (mean_local(levels, "pixel"), mean_local(levels, "condition"))
+            except LookupError:
+                continue
             found.append(Point(variant, seed, step, k, k - about["trained"], *both))
     return found
+
+
+def able(found: list[Point]) -> list[Point]:
+    """From the look on at which a run can draw one object where it is told. Before, it fails for want of training."""
+    first: dict[tuple[str, int], int] = {}
+    for p in found:
+        if p.k_max >= 1:
+            first[p.variant, p.seed] = min(p.step, first.get((p.variant, p.seed), p.step))
+    return [p for p in found if p.step >= first.get((p.variant, p.seed), p.step + 1)]
 
 
 def correlation(found: list[Point]) -> float:

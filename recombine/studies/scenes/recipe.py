@@ -44,7 +44,7 @@ class Probing:
 class SceneEvaluation:
     """When and how a model is asked: at the end for `samples` pictures of each number of `marks`, at the checkpoints before it
     for `early`. `checkpoints`: the steps, or how many there are, each twice as far as the one before. `radius`: how far from
-    its mark an object may be found, as a share of the picture: one cell of the grid on which marks are told."""
+    its mark an object may be found, as a share of the picture: a little more than a cell of the grid of marks."""
 
     marks: tuple[int, ...] = tuple(range(1, MOST + 1))
     samples: int = 128
@@ -125,13 +125,14 @@ class SceneRecipe:
 
     def check(self) -> None:
         """That the parts fit each other; asked before the work."""
-        shape, most = self.world.image_shape, max(self.evaluation.most, self.evaluation.locality.marks)
+        shape = self.world.image_shape
         self.net.check(shape)
         with torch.device("meta"):
             DetectorNet(shape, self.detector.width)
-        if isinstance(self.placing, List) and self.placing.slots < max(most, self.world.slots):
-            need = max(most, self.world.slots)
-            raise UsageError(f"placing.slots={self.placing.slots}: too few for the {need} places that will be told")
+        if isinstance(self.placing, List) and self.placing.slots < self.slots:
+            raise UsageError(
+                f"placing.slots={self.placing.slots}: too few for the {self.slots} places that will be told"
+            )
         if self.objective.balance is not None and not isinstance(self.net, LocalConfig):
             raise UsageError(f"objective.balance={self.objective.balance}: only a local network is trained by patches")
         self.evaluation.at(self.train.steps)
@@ -141,6 +142,11 @@ class SceneRecipe:
         """The same world with none to as many objects as are ever asked for: what the detector must know. Variants that are
         trained on other numbers share it, and with it the marks."""
         return replace(self.world, counts=tuple(range(self.evaluation.most + 1)))
+
+    @property
+    def slots(self) -> int:
+        """For so many marks there is room whenever it is told."""
+        return max(self.evaluation.most, self.evaluation.locality.marks, self.world.slots)
 
     @property
     def strict(self) -> bool:

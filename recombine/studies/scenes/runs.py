@@ -85,13 +85,13 @@ class SceneRun:
 
     def batch(self, step: int) -> tuple[Float[Tensor, "b 3 h w"], Places, Draw]:
         """The batch after `step` updates. Pictures and noise are drawn before it is drawn what is told, so that variants see
-        the same ones."""
+        the same ones. Always the same number of slots, so that one compiled step serves all of them."""
         r, rng = self.recipe, seeded(self.recipe.seed, "batch", step, device=self.device)
         images, places = self.pool
         pick = torch.randint(len(images), (r.train.batch,), generator=rng, device=rng.device)
         x = images[pick].float() / 127.5 - 1
         draw = r.objective.draw(x.shape, rng)
-        return x, r.placing.tell(places.rows(pick), rng), draw
+        return x, r.placing.tell(places.rows(pick), rng).padded(r.slots), draw
 
     def denoiser(self) -> Denoiser:
         return self.recipe.objective.denoiser(self.net)
@@ -166,22 +166,32 @@ class SceneRun:
 
     def train(self) -> None:
         r = self.recipe
-        self.judge.detector  # noqa: B018  # all processes make it, one of them counts
+        if self.lab.machine.processes > 1:
+            self.judge.detector  # noqa: B018  # all processes make it, one of them counts
         plan = (self.batch, r.train, self.folder, self.lab.machine, self.observe, r.evaluation.at(r.train.steps))
         train(self.net, r.objective.loss, *plan)
 
 
 def compute(recipes: dict[str, SceneRecipe], lab: Lab) -> Iterator[Row]:
-    """What the detector is worth, what each variant is, and the rows of every run. The recipes differ in nothing that
-    concerns the judge."""
+    """What the detector is worth, what each variant is, and the rows of every run."""
+    judge = Judge(next(iter(recipes.values())), lab)
+    yield from grounds(recipes, lab, judge)
+    for seed in range(lab.seeds):
+        yield from runs(recipes, seed, lab, judge)
+
+
+def grounds(recipes: dict[str, SceneRecipe], lab: Lab, judge: Judge) -> Iterator[Row]:
+    """What the detector is worth, and what each variant is. The recipes differ in nothing that concerns the judge."""
     for recipe in recipes.values():
         recipe.check()
     for world in {r.world for r in recipes.values()}:
         world.place(torch.tensor([max(world.counts)]), seeded("room"))  # complains where there is none
-    judge = Judge(next(iter(recipes.values())), lab)
-    sown = [(v, seed, replace(r, seed=r.seed + seed)) for seed in range(lab.seeds) for v, r in recipes.items()]
-    if any(lab.lacks(SceneRun(recipe, lab, judge).folder) for _, _, recipe in sown):
-        judge.ready()  # a detector that is trained again is tested again
+    folders = [RunFolder(lab.out, sown(recipe, seed)) for recipe in recipes.values() for seed in range(lab.seeds)]
+    if any(lab.lacks(folder) for folder in folders):
+        judge.scenes  # noqa: B018  # complains where there is no room, before anything is trained
+        lab.prepare([(judge.folder, judge.ready)])  # of several processes one makes it, the others go on
+        if not lab.ahead:
+            judge.ready()  # a detector that is trained again is tested again
     tested = judge.rows()
     if tested and (why := doubt(Rows(tested))):
         lab.note(why)
@@ -189,6 +199,15 @@ def compute(recipes: dict[str, SceneRecipe], lab: Lab) -> Iterator[Row]:
     for variant, recipe in recipes.items():
         trained, strict = max(recipe.world.counts), int(recipe.strict)
         yield {"kind": "variant", "variant": variant, "trained": trained, "strict": strict}
-    for variant, seed, recipe in sown:
-        run = SceneRun(recipe, lab, judge)
+
+
+def runs(recipes: dict[str, SceneRecipe], seed: int, lab: Lab, judge: Judge) -> Iterator[Row]:
+    """The rows of all runs of one seed. Those of one world follow each other, since they share their pictures."""
+    worlds = list(dict.fromkeys(r.world for r in recipes.values()))
+    for variant, recipe in sorted(recipes.items(), key=lambda item: worlds.index(item[1].world)):
+        run = SceneRun(sown(recipe, seed), lab, judge)
         yield from lab.rows_of(run.folder, run.train, variant, seed, "count")
+
+
+def sown(recipe: SceneRecipe, seed: int) -> SceneRecipe:
+    return replace(recipe, seed=recipe.seed + seed)

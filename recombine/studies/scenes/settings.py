@@ -27,13 +27,14 @@ OTHER_COUNTS = {"1 object": (1,), "1-5 objects": (1, 2, 3, 4, 5)}
 @dataclass(frozen=True)
 class SceneSettings:
     """`recipe` is that of Exp 1: a grid of marks tells of all objects. `local`: the network of the experiments with an L;
-    `balance`: how much of its loss the patches with a mark share; `control`: the reach of the one that sees all."""
+    `balance`: how much of its loss the patches with a mark share; `control`: the reach of the one whose patch is as
+    large as the picture."""
 
     recipe: SceneRecipe = field(default_factory=SceneRecipe)
     experiments: tuple[Experiment, ...] = EXPERIMENTS
     local: LocalConfig = field(default_factory=LocalConfig)
     balance: float = 0.5
-    control: int = 15
+    control: int = 8
 
     def __post_init__(self) -> None:
         placing = self.recipe.placing
@@ -100,7 +101,7 @@ def laptop() -> SceneSettings:
         net=Whole(DiTConfig(TransformerConfig(depth=2, width=128, heads=4), patch=4)),
         objective=Edm(Karras(high=20.0), data=0.29, centre=0.0, width=1.4),
         train=TrainConfig(steps=3200, batch=16, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99),
-        evaluation=SceneEvaluation((1, 2, 3, 4, 5), 32, 16, 3, Heun(10), 1 / 8, locality),
+        evaluation=SceneEvaluation((1, 2, 3, 4, 5), 32, 16, 3, Heun(10), 1.25 / 8, locality),
         detector=Counter(width=16, steps=350, batch=32, lr=4e-3, real=128),
     )
     return SceneSettings(recipe, ("exp1", "exp2"))
@@ -112,5 +113,6 @@ def full() -> SceneSettings:
         objective=Edm(data=0.26, centre=0.0),
         net=Whole(UNetConfig((64, 128, 192, 256), 2, 4, 512)),
         train=TrainConfig(steps=5000, batch=128, lr=5e-4, precision="bfloat16"),
+        evaluation=SceneEvaluation(early=64),
     )
     return SceneSettings(recipe, local=LocalConfig(16, 2, 384, 8, 6))
