@@ -167,11 +167,11 @@ def test_what_the_docs_say_of_models_that_are_told_less_is_what_the_rows_say(var
 def test_what_the_docs_say_judges_let_pass_is_what_the_rows_say():
     rows = Rows(read_rows(RESULTS / "judges" / "rows.jsonl"))
     said = {(1, "wary"): (0.41, 0.25, 0.46), (1, "cnn"): (0.42, 0.33, 0.46)}
-    said |= {(0, "read"): (0.25, 0.23, 0.22), (2, "wary"): (0.18, 0.26, 0.20)}
+    said |= {(0, "read"): (0.25, 0.23, 0.22), (2, "wary"): (0.19, 0.25, 0.22)}
     for (version, probe), told in said.items():
         some = rows.where(version=version)
         assert [tolerance(way(some, probe, f)) for f in ("shape", "color", "size")] == pytest.approx(told, abs=0.0051)
-    assert min(rows.where(kind="probe", version=2, probe="wary").column("joint")) >= 0.996
+    assert min(rows.where(kind="probe", version=2, probe="wary").column("joint")) >= 0.995
 
 
 def test_silent_captions_that_name_a_class_bend_nothing_either():

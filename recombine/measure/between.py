@@ -8,19 +8,21 @@ from typing import Any
 
 import torch
 
-from recombine.measure.probes import Probe, score
+from recombine.measure.intervals import wilson
+from recombine.measure.probes import Probe
 from recombine.rng import seeded
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Split, code
 
 SHARES = tuple(i / 10 for i in range(11))
-KEPT = ("probe", "n", "joint", "low", "high")
 MOST = 4
 """Compositions of the furthest level from which ways are shown."""
+Way = tuple[Composition, Composition, str]
+"""From where to where, and the factor in which they differ."""
 
 
-def ways(world: World, split: Split) -> Iterator[tuple[Composition, Composition, str]]:
-    """From each composition furthest from the seen ones to its neighbours, and the factor in which they differ."""
+def ways(world: World, split: Split) -> Iterator[Way]:
+    """From each composition furthest from the seen ones to its neighbours."""
     top = max(split.level(c) for c in world.present)
     for here in [c for c in world.present if split.level(c) == top][:MOST]:
         for i, factor in enumerate(world.space.factors):
@@ -32,14 +34,27 @@ def ways(world: World, split: Split) -> Iterator[tuple[Composition, Composition,
 def between(probe: Probe, world: World, split: Split, count: int, device: Any = "cpu") -> list[dict[str, Any]]:
     """Of `count` pictures at every tenth of each way, the share that is still read as where it began (`joint`), and as where it
     leads (`other`)."""
-    rows = []
-    for here, there, factor in ways(world, split):
-        ends = [torch.tensor([c] * count, device=device) for c in (here, there)]
-        where = {"kind": "between", "factor": factor, "composition": code(here), "to": code(there)}
-        for share in SHARES:
-            rng = seeded("between", code(here), code(there), device=device)
-            images = world.between(*ends, torch.full((count,), share, device=device), rng)
-            far = score(probe, images, there, world.space)["joint"]
-            near = {k: v for k, v in score(probe, images, here, world.space).items() if k in KEPT}
-            rows.append({**where, "share": share, **near, "other": far})
-    return rows
+    return [row for way in ways(world, split) for row in along(probe, world, way, count, device)]
+
+
+def along(probe: Probe, world: World, way: Way, count: int, device: Any) -> Iterator[dict[str, Any]]:
+    """The same pictures at every tenth of one way."""
+    here, there, factor = way
+    ends = [torch.tensor([c] * count, device=device) for c in (here, there)]
+    drawn = lambda share: world.between(  # noqa: E731
+        *ends, torch.full((count,), share, device=device), seeded("between", code(here), code(there), device=device)
+    )
+    answers = probe(torch.cat([drawn(share) for share in SHARES])).unflatten(0, (len(SHARES), count))
+    near, far = ((answers == end).all(2).sum(1).tolist() for end in ends)
+    about = {"kind": "between", "factor": factor, "composition": code(here), "to": code(there), "probe": probe.name}
+    for share, hits, others in zip(SHARES, near, far, strict=True):
+        low, high = wilson(hits, count)
+        yield {
+            **about,
+            "share": share,
+            "n": count,
+            "joint": hits / count,
+            "low": low,
+            "high": high,
+            "other": others / count,
+        }

@@ -109,7 +109,7 @@ def composing(
     split: Split | None = None,
     count: int = 256,
     out: Path | str = "out",
-    steps: int = 800,
+    steps: int = 1000,
     machine: Machine | None = None,
 ) -> Composing:
     """Ask `draw` for `count` pictures of every composition and have them judged. `split` says what the model was trained on;

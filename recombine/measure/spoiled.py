@@ -19,8 +19,6 @@ from recombine.worlds.base import World
 
 MIX, FADE, NOISE, BLOCKS = (0.35, 0.65), (0.6, 1.0), (0.25, 1.0), 7
 """How much of the other picture; how far gone; the noise's standard deviation; blocks along a side."""
-STRAYED = 2
-"""How many times as often as in any other way pictures are spoiled by straying, if they can be: it is the hardest to see."""
 TINGE, FAINT, DUST = 0.15, 0.3, 0.05
 """How much of another composition a picture may have, how far it may fade, how noisy it may be, and still be a good one. What
 lies between good and spoiled is shown as neither, and the probe may decide."""
@@ -37,8 +35,7 @@ def spoiled(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> 
     ]
     if world.graded:
         ways.append(lambda: strayed(world, factors, MIX, rng))
-    tickets = len(ways) + (STRAYED - 1 if world.graded else 0)
-    which = torch.randint(tickets, (len(images), 1, 1, 1), generator=rng, device=rng.device).clamp(max=len(ways) - 1)
+    which = torch.randint(len(ways), (len(images), 1, 1, 1), generator=rng, device=rng.device)
     made = torch.stack([way() for way in ways])
     return made.gather(0, which[None].expand(1, *images.shape))[0].clamp(0, 1)
 

@@ -38,8 +38,9 @@ def cover(results: Path) -> Image.Image:
     return page
 
 
-SIDE, LINE, GAP, APART, HEAD = 118, 30, 8, 22, 62
-"""Of a board, in pixels: a tile, the words below it, the room between tiles and between blocks, and the words above."""
+SIDE, LINE, GAP, APART, HEAD, FOOT = 118, 30, 8, 22, 62, 28
+"""Of a board, in pixels: a tile, the words below it, the room between tiles and between blocks, words above and below all."""
+PROBES = {"wary": "the judge", "read": "by the strict reader"}
 
 
 class Block(NamedTuple):
@@ -76,10 +77,11 @@ class Board:
         variants, seeds = list(dict.fromkeys(r["variant"] for r in self.study["runs"])), self.study["seeds"]
         left = max(92, 24 + max(int(font(17).getlength(v)) for v in variants))
         wide = len(seeds) * (SIDE + GAP)
-        page = Image.new(
-            "RGB", (left + len(blocks) * (wide + APART) - APART, HEAD + len(variants) * (SIDE + LINE)), "white"
-        )
+        high = HEAD + len(variants) * (SIDE + LINE)
+        page = Image.new("RGB", (left + len(blocks) * (wide + APART) - APART, high + FOOT), "white")
         pen = ImageDraw.Draw(page)
+        words = " / ".join(PROBES[p] for p in self.probes)
+        pen.text((left, high + FOOT / 2), f"below each: the share accepted by {words}", INK, font(15), "lm")
         for i, variant in enumerate(variants):
             pen.text((left - 12, HEAD + i * (SIDE + LINE) + SIDE / 2), variant, INK, font(17), "rm")
         for k, block in enumerate(blocks):

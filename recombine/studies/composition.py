@@ -57,13 +57,15 @@ def laptop() -> Recipe:
     net = DiTConfig(TransformerConfig(depth=3, width=96, heads=4), patch=5)
     train = TrainConfig(steps=2000, batch=32, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
     world = Shapes2D(size=20, wander=0.3)
-    return Recipe(world=world, net=net, train=train, evaluation=Evaluation(spaced(2000, 9), 32, Euler(12)))
+    return Recipe(
+        world=world, net=net, train=train, evaluation=Evaluation(spaced(2000, 9), 32, Euler(12), probe_steps=800)
+    )
 
 
 def full() -> Recipe:
     """Data enough: with few pictures, seen often, what was composed is lost again (claim B8)."""
     train = TrainConfig(steps=6000, batch=256, lr=5e-4, precision="bfloat16")
-    return Recipe(train=train, pool=60_000, evaluation=Evaluation(14, 256, Heun(25), probe_steps=800))
+    return Recipe(train=train, pool=60_000, evaluation=Evaluation(14, 256, Heun(25), probe_steps=1200))
 
 
 def run(settings: Composition, lab: Lab) -> list[Row]:

@@ -83,13 +83,13 @@ def laptop() -> Recipe:
     train = TrainConfig(steps=2000, batch=32, lr=2e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
     world = Shapes2D(size=20, wander=0.3)
     tokenizer = Autoencoder(VQ(), width=32, fine=0, steps=1000, batch=16, lr=4e-3)
-    evaluation = Evaluation(9, 32, Euler(12))
+    evaluation = Evaluation(9, 32, Euler(12), probe_steps=800)
     return Recipe(world=world, tokenizer=tokenizer, net=net, train=train, evaluation=evaluation)
 
 
 def full() -> Recipe:
     train = TrainConfig(steps=5000, batch=256, lr=5e-4, precision="bfloat16")
-    evaluation = Evaluation(14, 256, Heun(25), probe_steps=800)
+    evaluation = Evaluation(14, 256, Heun(25), probe_steps=1200)
     world, tokenizer, net = Shapes2D(wander=0.3), Autoencoder(VQ()), DiTConfig(patch=1)
     return Recipe(world=world, tokenizer=tokenizer, net=net, train=train, pool=60_000, evaluation=evaluation)
 

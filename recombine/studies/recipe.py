@@ -23,8 +23,8 @@ from recombine.worlds.factors import Composition, Split, at_most_one_new, code
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
 
-PROBES_VERSION = 2
-"""Rises when other probes score the samples, or their answers change. 2: one that may refuse."""
+PROBES_VERSION = 3
+"""Rises when other probes score the samples, or their answers change. 2: one that may refuse. 3: also what lies between."""
 
 
 def spaced(steps: int, count: int) -> tuple[int, ...]:
