@@ -131,7 +131,7 @@ def worth(probes: list[Probe], world: World, split: Split, count: int, device: A
     can draw them, on some that lie between two compositions."""
     rows = [row for p in probes for row in real_accuracy(p, world, split, count, device)]
     rows += [refused(p, world, count, device) for p in probes]
-    some = max(8, count // 8)
+    some = max(4, count // 8)
     return rows + [row for p in probes if world.graded for row in between(p, world, split, some, device)]
 
 

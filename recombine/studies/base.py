@@ -23,7 +23,10 @@ class Rows(list[Row]):
     """Rows with a filter: `rows.where(part="order", seed=0)`; `rows.column("value")`."""
 
     def where(self, **equal: Any) -> "Rows":
-        return Rows(r for r in self if all(r.get(k) == v for k, v in equal.items()))
+        found: list[Row] = self
+        for name, value in equal.items():
+            found = [r for r in found if r.get(name) == value]
+        return Rows(found)
 
     def column(self, name: str) -> list[Any]:
         return [r[name] for r in self]

@@ -103,4 +103,4 @@ def limit(recipe: Recipe, lab: Lab) -> Measurement:
 
 def many(lab: Lab) -> int:
     """Real pictures of each composition."""
-    return 64 if lab.scale == "smoke" else 1024
+    return 32 if lab.scale == "smoke" else 1024
