@@ -73,11 +73,13 @@ def run(settings: Composition, lab: Lab) -> list[Row]:
 
 
 def judge_level2(rows: Rows) -> Judgement:
-    """By the classifier; the strict reader's numbers beside it, where the world has a reader. The
-    balanced way of telling is judged, or the raw one where it alone was run."""
+    """By the classifier that must choose, as the paper's must; those that may refuse beside it. The balanced way of telling is
+    judged, or the raw one where it alone was run."""
     told = "balanced" if rows.where(kind="accuracy", variant="balanced") else "raw"
-    found = over_seeds(rows, told, 2, late)
-    measured = {"level2": found.mean, "paper_level2": 1.0, "seen": over_seeds(rows, told, 0, late).mean}
+    found = over_seeds(rows, told, 2, late, "cnn")
+    measured = {"level2": found.mean, "paper_level2": 1.0, "seen": over_seeds(rows, told, 0, late, "cnn").mean}
+    if rows.where(kind="accuracy", probe="wary"):
+        measured["level2, judge"] = over_seeds(rows, told, 2, late, "wary").mean
     if rows.where(kind="accuracy", probe="read"):
         measured |= {f"level{k}, strict reader": strict(rows, told, k) for k in (2, 0)}
     return Judgement(found.mean >= 0.95, measured | {"told": told}, found.interval)
@@ -110,7 +112,7 @@ STUDY = Study(
             id="D5a",
             paper="A, Fig 4a",
             statement="A DiT that is told every factor's true value draws the combination two factors away from all it saw.",
-            expected="level-2 joint accuracy by the classifier probe >= 0.95, late mean (paper: 1.00)",
+            expected="level-2 joint accuracy by the classifier that must choose >= 0.95, late mean (paper: 1.00)",
             judge=judge_level2,
             trained=True,
             interval_of="of level 2",

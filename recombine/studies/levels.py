@@ -73,7 +73,7 @@ def over_seeds(
     """One summary per seed, their mean and its interval. LookupError where there are no such rows."""
     values = [summary(c) for s in seeds_of(rows, variant) if (c := curve(rows, variant, s, level, probe=probe))]
     if not values:
-        by = f" by the probe {probe}, which this world may not have" if probe else ""
+        by = f" by the probe {probe}" if probe else ""
         raise LookupError(f"no rows of {variant} at level {level}{by}")
     return Found(fmean(values), student(values), values)
 
