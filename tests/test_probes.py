@@ -37,8 +37,12 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def probes(root) -> dict[str, Probe]:
-    trained = {kind: train_probe(config(kind), root, QUIET) for kind in STEPS}
-    return {"read": Reader(WORLD), **trained}
+    """`shown` is a wary one that also learned from what lies between compositions, which takes longer than there is here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Shapes2D, "graded", False)
+        trained = {kind: train_probe(config(kind), root, QUIET) for kind in STEPS}
+    shown = train_probe(config("wary"), root / "shown", QUIET)
+    return {"read": Reader(WORLD), **trained, "shown": shown}
 
 
 def pictures(count: int = 200) -> tuple[torch.Tensor, torch.Tensor]:
@@ -55,9 +59,8 @@ def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chan
     assert probe.name == name
     assert answer.shape == index.shape
     assert not answer.is_floating_point()
-    least = {"read": 0.99, "linear": 0.6, "cnn": 0.75, "wary": 0.9}[name]
-    chosen = probe.forced()(images) if name == "wary" else answer
-    assert float((chosen == index).float().mean()) > least, "chance is 0.5"
+    least = {"read": 0.99, "linear": 0.6, "cnn": 0.75, "wary": 0.75}[name]
+    assert float((answer == index).float().mean()) > least, "chance is 0.5"
 
 
 @pytest.mark.parametrize("name", ["linear", "cnn", "wary"])
@@ -131,13 +134,16 @@ def test_others_are_other_compositions_and_all_of_them():
     assert len(made[(index == 0).all(1)].unique(dim=0)) == len(WORLD.space.compositions) - 1
 
 
-def test_what_is_spoiled_is_unreadable_and_what_is_imperfect_is_not_far_off():
+@pytest.mark.parametrize("graded", [False, True])
+def test_what_is_spoiled_is_unreadable_and_what_is_imperfect_is_not_far_off(monkeypatch, graded):
+    """Strayed pictures have nuisances of their own, so only the others can be held against what was drawn."""
+    monkeypatch.setattr(Shapes2D, "graded", graded)
     index = torch.tensor(WORLD.space.compositions).repeat(25, 1)
     broken, good = spoiled(WORLD, index, seeded(1)), imperfect(WORLD, index, seeded(1))
     plain = WORLD.render(index, seeded(1)).images
     assert broken.shape == good.shape == plain.shape
     assert (WORLD.read(broken) == -1).float().mean() > 0.95
-    assert (good - plain).abs().mean() < 0.7 * (broken - plain).abs().mean()
+    assert graded or (good - plain).abs().mean() < 0.5 * (broken - plain).abs().mean()
     assert 0 <= min(broken.min(), good.min()) <= max(broken.max(), good.max()) <= 1
 
 
@@ -153,7 +159,8 @@ def test_what_lies_between_two_compositions_is_refused_more_often_than_what_show
     index = torch.tensor(WORLD.space.compositions).repeat(60, 1)
     halfway, real = strayed(WORLD, index, (0.45, 0.55), seeded(5)), WORLD.render(index, seeded(6)).images
     assert (WORLD.read(halfway) == -1).all(1).float().mean() > 0.9
-    refusals = [float((probes["wary"](some) == -1).all(1).float().mean()) for some in (halfway, real)]
+    assert float((probes["shown"].forced()(real) == index).float().mean()) > 0.9
+    refusals = [float((probes["shown"](some) == -1).all(1).float().mean()) for some in (halfway, real)]
     assert refusals[0] - refusals[1] > 0.15, "after 80 steps it is not sure of anything yet"
 
 

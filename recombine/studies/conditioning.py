@@ -6,7 +6,7 @@ learned null. Zero: 10 % of the time, for a whole batch, a factor's class is rep
 the paper does; that tells the model what is false. All models are asked with every factor given. Paper A, Fig 4: the
 continuous condition composes, the quantised one does so unreliably, and dropout ruins both.
 
-Run: `recombine run conditioning --scale laptop` (10 min on two cores), `--scale full` (13 min, H200, 3 seeds).
+Run: `recombine run conditioning --scale laptop` (10 min on two cores, an estimate), `--scale full` (13 min, H200).
 """
 
 from dataclasses import dataclass, field, replace

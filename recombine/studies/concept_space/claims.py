@@ -18,6 +18,7 @@ CLAIMS = (
         "a fall of at least 0.1, then above 0.5, at every weak signal, 5 seeds (paper: 0.25 to below 0.1, then 0.55)",
         judge_dip,
         trained=True,
+        interval_of="of the deepest fall",
     ),
     Claim(
         "C2",
@@ -42,6 +43,7 @@ CLAIMS = (
         "overprompting >= 0.9 at a checkpoint where plain prompting is <= 0.4, in most runs that fail when asked plainly",
         judge_hidden,
         trained=True,
+        interval_of="of overprompting while plain asking fails",
     ),
     Claim(
         "C5",
@@ -51,6 +53,7 @@ CLAIMS = (
         "largest rise of joint >= 1.3 times that of the mean, and halfway at least 10 % later (paper: 0.47 against 0.16)",
         judge_emergence,
         trained=True,
+        interval_of="largest rise of joint - of mean",
     ),
     Claim(
         "C6",
@@ -59,6 +62,7 @@ CLAIMS = (
         "blue falls with the share of silent captions, by 0.2 or more, and is learned no sooner, in each way of telling run",
         judge_masked,
         trained=True,
+        interval_of="of blue where all are silent",
     ),
     Claim(
         "B2",
