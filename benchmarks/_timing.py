@@ -8,7 +8,7 @@ import torch
 
 
 def seconds(work: Callable[[], object], device: str = "cpu", repeats: int = 5) -> float:
-    """The best of some repeats after one to warm up: the one least disturbed by others on the machine."""
+    """The best of some repeats after one to warm up: the one least disturbed by others on the machine. None: the one."""
     found = []
     for _ in range(repeats + 1):
         begin = time.perf_counter()
@@ -16,7 +16,7 @@ def seconds(work: Callable[[], object], device: str = "cpu", repeats: int = 5) -
         if device == "cuda":
             torch.cuda.synchronize()
         found.append(time.perf_counter() - begin)
-    return min(found[1:])
+    return min(found[1:] or found)
 
 
 def per_second(work: Callable[[], object], pictures: int, device: str = "cpu", repeats: int = 5) -> float:

@@ -1,17 +1,18 @@
 """How fast scenes are placed and drawn at 64 x 64, four rays a pixel, shadows and reflections on. On one CPU core a batch is
-set beside one picture at a time, on a GPU, where there is one, beside the core: as it is, and `fused`, whose first calls
-compile, which is not counted. `share` says how much of a step's time it would take to draw a batch of 256 for a network that
-trains at 40 steps a second: far below one, drawing is never what training waits for."""
+set beside one picture at a time. On a GPU, where there is one, the kernel is set beside the core, and beside the stages that
+draw where there is no kernel; `compiled` are the seconds of its first call, which do not count. `share` says how much of a
+step's time it would take to draw a batch of 256 for a network that trains at 40 steps a second: far below one, drawing is
+never what training waits for."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 
 import torch
-from _timing import one_core, per_second
+from _timing import one_core, per_second, seconds
 
 from recombine.rng import seeded
-from recombine.worlds.scenes.fuse import fusing
+from recombine.worlds.scenes.draw import draw
 from recombine.worlds.scenes.scene import Scene
+from recombine.worlds.scenes.shot import shots
 from recombine.worlds.scenes.world import Scenes
 
 CASES = {"1 to 3 objects": (Scenes(), (1, 2, 3)), "12 slots": (Scenes(counts=(12,)), (9, 9, 9))}
@@ -40,13 +41,15 @@ def on_one_core() -> Iterator[dict]:
 
 def on_gpu(core: list[dict]) -> Iterator[dict]:
     for (name, (world, counts)), beside in zip(CASES.items(), core, strict=False):
-        scene = scenes(world, counts, 4096, "cuda")
-        for word, how in (("", nullcontext), (", fused", fusing)):
-            with how():
-                speed = per_second(lambda world=world, scene=scene: world.draw(scene), 4096, "cuda", repeats=8)
-            ratio = speed / beside["value"]
-            yield {"name": f"draw, {name}, GPU{word}", "value": speed, "ratio": ratio, "beside": "one core"}
-    sample = per_second(lambda: Scenes().sample(4096, seeded("bench", device="cuda")), 4096, "cuda", repeats=8)
+        scene = scenes(world, counts, 16384, "cuda")
+        compiled = seconds(lambda world=world, scene=scene: world.draw(scene), "cuda", 0)
+        speed = per_second(lambda world=world, scene=scene: world.draw(scene), 16384, "cuda", repeats=8)
+        yield {"name": f"draw, {name}, GPU", "value": speed, "ratio": speed / beside["value"], "beside": "one core",
+               "compiled": compiled}  # fmt: skip
+        some = shots(scene.take(slice(2048)), world.frame)
+        staged = per_second(lambda some=some: [draw(*part, True, True) for part in some], 2048, "cuda", repeats=4)
+        yield {"name": f"draw, {name}, GPU, in stages", "value": staged, "ratio": staged / speed, "beside": "kernel"}
+    sample = per_second(lambda: Scenes().sample(16384, seeded("bench", device="cuda")), 16384, "cuda", repeats=8)
     ratio = sample / core[0]["value"]
     yield {"name": "place and draw, 1 to 3 objects, GPU", "value": sample, "ratio": ratio,
            "beside": "one core", "share": 40 * 256 / sample}  # fmt: skip

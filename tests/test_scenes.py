@@ -1,7 +1,9 @@
 import itertools
+import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -101,12 +103,29 @@ def test_drawing_depends_on_the_scene_alone(monkeypatch):
     assert images.max() <= 1
 
 
-def test_both_layouts_of_the_tracer_agree(monkeypatch):
-    scene = placed(FULL, [3, 3, 2, 1], "layouts")
-    seen = FULL.render(scene)
-    monkeypatch.setattr(trace, "axis_of", lambda solids: -1)
-    for one, other in zip(seen, FULL.render(scene), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
+KERNEL = """
+import torch
+from recombine.rng import seeded
+from recombine.worlds.scenes import kernel
+from recombine.worlds.scenes.draw import draw
+from recombine.worlds.scenes.shot import Shot
+from recombine.worlds.scenes.trace import Solids
+from recombine.worlds.scenes.world import Scenes
+
+for counts, samples, *how in (([3, 5, 2, 0], 4, True, True), ([3, 12], 3, True, False), ([7], 1, False, True)):
+    world = Scenes(size=16 if samples > 1 else 20, samples=samples)
+    scene = world.place(torch.tensor(counts), seeded("kernel"))
+    parts = Solids.of(scene), Shot.of(scene, world.frame)
+    torch.testing.assert_close(kernel.trace(*parts, *how), draw(*parts, *how), rtol=0, atol=1e-3)
+"""
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, which comes with a torch for GPUs")
+def test_the_kernel_draws_what_the_stages_draw():
+    """Triton's interpreter runs it on a CPU. In a process of its own: whether it does is settled when it is imported."""
+    env = os.environ | {"TRITON_INTERPRET": "1"}
+    said = subprocess.run([sys.executable, "-c", KERNEL], capture_output=True, text=True, timeout=300, env=env)
+    assert said.returncode == 0, said.stderr
 
 
 def test_without_shadows_and_reflections_an_object_changes_its_own_pixels_only():
@@ -275,19 +294,15 @@ def test_drawing_never_looks_at_the_numbers():
 
 
 ON_GPU = """
-from contextlib import nullcontext
-
 import torch
 from recombine.rng import seeded
-from recombine.worlds.scenes.fuse import fusing
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.world import Scenes
 
 world = Scenes(size=32)
-for objects, count, how in ((3, 16, nullcontext), (7, 4, nullcontext), (3, 16, fusing), (3, 5, fusing), (7, 4, fusing)):
+for objects, count in ((3, 16), (3, 5), (7, 4)):
     scene = world.place(torch.full((count,), objects), seeded("gpu"))
-    with how():
-        there = world.render(Scene(*(part.cuda() for part in scene)))
+    there = world.render(Scene(*(part.cuda() for part in scene)))
     for one, other in zip(world.render(scene), there, strict=True):
         assert ((one - other.cpu()).abs() > 1e-2).float().mean() < 1e-3
 assert world.sample(64, seeded(0, device="cuda")).images.device.type == "cuda"

@@ -21,26 +21,32 @@ GROUPS = 8
 @dataclass(frozen=True)
 class UNetConfig(NetConfig):
     """`widths`: channels at each level, the grid halves from one to the next. `blocks`: residual blocks per level, each way.
-    `told`: the width of the vector that carries time and condition. Attention only at the coarsest level."""
+    `told`: the width of the vector that carries time and condition. `fold`: so many neighbouring pixels a side are folded
+    into channels at the entry and unfolded at the exit; the finest grid costs most and does least. Attention only at the
+    coarsest level."""
 
     widths: tuple[int, ...] = (32, 64, 128)
     blocks: int = 2
     heads: int = 4
     told: int = 256
+    fold: int = 1
 
     def __post_init__(self) -> None:
         if not self.widths or any(w <= 0 or w % GROUPS for w in self.widths):
             raise ValueError(f"widths {list(self.widths)}: one or more multiples of {GROUPS}")
-        for name in ("blocks", "heads", "told"):
+        for name in ("blocks", "heads", "told", "fold"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
         if self.widths[-1] % self.heads:
             raise ValueError(f"the last width {self.widths[-1]} is not a multiple of heads {self.heads}")
 
     def check(self, shape: Shape) -> None:
-        by = 2 ** (len(self.widths) - 1)
+        by = self.fold * 2 ** (len(self.widths) - 1)
         if shape[1] % by or shape[2] % by:
-            raise UsageError(f"{len(self.widths)} levels need sides divisible by {by}, not {shape[1]}x{shape[2]}")
+            folded = f" after a fold of {self.fold}" if self.fold > 1 else ""
+            raise UsageError(
+                f"{len(self.widths)} levels{folded} need sides divisible by {by}, not {shape[1]}x{shape[2]}"
+            )
 
     def build(self, conditioning: Conditioning, shape: Shape, space: FactorSpace) -> "UNet":
         return UNet(self, conditioning, shape, space)
@@ -84,18 +90,19 @@ class UNet(nn.Module):
     def __init__(self, config: UNetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace):
         super().__init__()
         config.check(shape)
-        w, d, n = config.widths, config.told, config.blocks
+        w, d, n, self.fold = config.widths, config.told, config.blocks, config.fold
+        channels = shape[0] * config.fold**2
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
         self.condition = ConditionEmbedding(space, conditioning, d)
         stack = lambda first, width: nn.ModuleList(Residual(first if i == 0 else width, width, d) for i in range(n))  # noqa: E731
-        self.enter = nn.Conv2d(shape[0], w[0], 3, padding=1)
+        self.enter = nn.Conv2d(channels, w[0], 3, padding=1)
         self.down = nn.ModuleList(stack(width, width) for width in w)
         self.coarser = nn.ModuleList(nn.Conv2d(a, b, 2, 2) for a, b in zip(w, w[1:], strict=False))
         self.mixing = Mixing(w[-1], config.heads)
         self.middle = Residual(w[-1], w[-1], d)
         self.up = nn.ModuleList(stack(2 * width, width) for width in w)
         self.finer = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(w, w[1:], strict=False))
-        self.last, self.leave = nn.GroupNorm(GROUPS, w[0]), nn.Conv2d(w[0], shape[0], 3, padding=1)
+        self.last, self.leave = nn.GroupNorm(GROUPS, w[0]), nn.Conv2d(w[0], channels, 3, padding=1)
         nn.init.zeros_(self.leave.weight)
         nn.init.zeros_(self.leave.bias)
 
@@ -103,7 +110,7 @@ class UNet(nn.Module):
         self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Condition
     ) -> Float[Tensor, "b c h w"]:
         told = self.time(waves(1000 * t, TIME_WAVES)) + self.condition(condition)
-        x, kept = self.enter(x), []
+        x, kept = self.enter(F.pixel_unshuffle(x, self.fold)), []
         for level, blocks in enumerate(self.down):
             x = self.coarser[level - 1](x) if level else x
             x = through(blocks, x, told)
@@ -112,7 +119,7 @@ class UNet(nn.Module):
         for level in reversed(range(len(self.up))):
             x = through(self.up[level], torch.cat((x, kept[level]), 1), told)
             x = self.finer[level - 1](x) if level else x
-        return self.leave(F.silu(self.last(x)))
+        return F.pixel_shuffle(self.leave(F.silu(self.last(x))), self.fold)
 
 
 def through(blocks: nn.ModuleList, x: Tensor, told: Tensor) -> Tensor:

@@ -3,16 +3,20 @@
 Light is linear until `encode`. Everything is arithmetic on tensors of fixed shape, without a look at the numbers, in a few
 stages. Between them pass a few numbers per ray; what is cheap to find again is found again."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from recombine.worlds.scenes.camera import Frame
 from recombine.worlds.scenes.fuse import fused
 from recombine.worlds.scenes.lamps import LAMPS, shine
+from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.shade import FLOOR, Surface, ambient, beside, gloss, openness, passed, surface
-from recombine.worlds.scenes.shot import Shot
+from recombine.worlds.scenes.shot import Shot, shots
 from recombine.worlds.scenes.trace import FAR, Solids, nearest
 from recombine.worlds.scenes.vec import Vec
 
@@ -36,6 +40,23 @@ class Free(NamedTuple):
 
     around: Float[Tensor, "b p s"]
     lamps: tuple[Float[Tensor, "b p s"], ...]
+
+
+def pictures(scene: Scene, frame: Frame, shadows: bool, reflections: bool) -> Float[Tensor, "b 3 p"]:
+    """The colours of all pixels: on a GPU by one kernel, elsewhere in stages, some pictures at a time."""
+    if scene.xy.is_cuda and (trace := kernel()):
+        return trace(Solids.of(scene), Shot.of(scene, frame), shadows, reflections)
+    return torch.cat([draw(*part, shadows, reflections) for part in shots(scene, frame)])
+
+
+@cache
+def kernel() -> Callable[..., Tensor] | None:
+    """The tracer for GPUs, where Triton is installed; a torch that knows GPUs brings it along."""
+    try:
+        from recombine.worlds.scenes.kernel import trace
+    except ImportError:
+        return None
+    return trace
 
 
 def draw(solids: Solids, shot: Shot, shadows: bool, reflections: bool) -> Float[Tensor, "b 3 p"]:

@@ -1,4 +1,4 @@
-"""Compilation of the tracer's stages, for those who draw very many pictures."""
+"""Compilation of the tracer's stages, for those who draw very many pictures on a CPU. A GPU has a kernel of its own."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +15,8 @@ _fusing: ContextVar[bool] = ContextVar("fusing", default=False)
 
 @contextmanager
 def fusing() -> Iterator[None]:
-    """`with fusing():` the tracer becomes very few kernels: about three times as fast on a CPU, more on a GPU. Compiling takes
-    about a minute, and again for another size of picture or number of slots."""
+    """`with fusing():` the tracer becomes very few loops: about three times as fast. Compiling takes about a minute, and again
+    for another size of picture or number of slots."""
     token = _fusing.set(True)
     try:
         yield

@@ -23,12 +23,11 @@ class Masks(NamedTuple):
 @fused
 def masks(solids: Solids, shot: Shot) -> Masks:
     rays = shot.rays()
-    axis, *parts = crossed(solids, shot.eye, rays)
-    far = meets(*parts)
-    near = far.amin(axis, keepdim=True)
-    depth = torch.minimum(near.squeeze(axis), -shot.eye.z / rays.z).amin(-1)
+    far = meets(*crossed(solids, shot.eye, rays))
+    near = far.amin(1, keepdim=True)
+    depth = torch.minimum(near.squeeze(1), -shot.eye.z / rays.z).amin(-1)
     hit = far < FAR
-    visible, whole = (mask.movedim(axis, 1).float().mean(-1) for mask in ((far == near) & hit, hit))
+    visible, whole = (mask.float().mean(-1) for mask in ((far == near) & hit, hit))
     return Masks(depth, visible, whole)
 
 

@@ -40,17 +40,15 @@ def passed(solids: Solids, point: Vec, spot: Vec) -> Float[Tensor, "b p s"]:
     """How much of a lamp's light gets past the solids. One never hides the lit side of its own surface: it is convex. The
     lamp hangs above all solids, so that rays enter them after it."""
     ray = point.minus(spot)
-    axis, solid, start, way = crossed(solids, spot, ray)
-    length = (ray.dot(ray).sqrt() / SOFT).unsqueeze(axis)
-    enter, leave = span(solid, start, way)
+    length = (ray.dot(ray).sqrt() / SOFT).unsqueeze(1)
+    enter, leave = span(*crossed(solids, spot, ray))
     light = 1 - (smaller(leave, 1.0) - enter) * length
-    return larger(smaller(light, 1.0), 0.0).prod(axis)
+    return larger(smaller(light, 1.0), 0.0).prod(1)
 
 
 def openness(solids: Solids, point: Vec, facing: Vec) -> Float[Tensor, "b p s"]:
     """How much of the light from all around gets past the solids."""
-    axis, *parts = crossed(solids, point, facing)
-    return beside(*parts).prod(axis)
+    return beside(*crossed(solids, point, facing)).prod(1)
 
 
 def beside(solid: Solids, point: Vec, facing: Vec) -> Tensor:

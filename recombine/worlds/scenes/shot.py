@@ -15,7 +15,7 @@ from recombine.worlds.scenes.vec import Vec, split
 
 CPU_CHUNK, GPU_CHUNK = 2**18, 2**25
 """Rays times solids that are traced at once: on a CPU, so that they fit in its cache, and on a GPU, in its memory."""
-CPU_FUSED, GPU_FUSED = 2**21, 2**23
+FUSED = 2**21
 """Rays that are traced at once where the stages are fused: no more than a few numbers per ray are written."""
 
 
@@ -45,6 +45,6 @@ class Shot(NamedTuple):
 def shots(scene: Scene, frame: Frame) -> list[tuple[Solids, Shot]]:
     """The batch in parts that are traced at once."""
     rays = frame.height * frame.width * frame.samples
-    chunk, fused = (GPU_CHUNK, GPU_FUSED) if scene.xy.is_cuda else (CPU_CHUNK, CPU_FUSED)
-    room = fused // rays if is_fusing() else chunk // (rays * scene.xy.shape[1])
+    chunk = GPU_CHUNK if scene.xy.is_cuda else CPU_CHUNK
+    room = FUSED // rays if is_fusing() else chunk // (rays * scene.xy.shape[1])
     return [(Solids.of(part), Shot.of(part, frame)) for part in scene.split(max(1, room))]

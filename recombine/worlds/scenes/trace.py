@@ -2,7 +2,7 @@
 
 A cube is the overlap of three slabs, a cylinder that of a round pillar and a slab, and a ball lies inside its slab. So all
 three share the upright slab, and the round ones share one quadratic. Rays are (b, p, s): pictures, pixels, samples of a
-pixel. Where all rays meet all solids there is one more axis, k."""
+pixel. Where all rays meet all solids there is one more axis, k, after b."""
 
 from typing import Any, NamedTuple
 
@@ -55,17 +55,10 @@ class Solids(NamedTuple):
         return Solids(*(part.gather(1, flat).view(who.shape) for part in self))
 
 
-def axis_of(solids: Solids) -> int:
-    """Where the axis k stands. For a GPU's compiler it is the last one, so that a reduction over it takes in all that leads
-    to it; for a CPU the inner loops have to be long, and it follows b."""
-    return -1 if solids.x.is_cuda else 1
-
-
 def crossed(solids: Solids, *vectors: Vec) -> tuple[Any, ...]:
-    """The axis k, and solids and vectors with axes for each other."""
-    axis = axis_of(solids)
-    solid = Solids(*(part[:, None, None] if axis == -1 else part[:, :, None, None] for part in solids))
-    return axis, solid, *(Vec(*(part.unsqueeze(axis) for part in vector)) for vector in vectors)
+    """Solids and vectors with axes for each other: (b, k, p, s), so that inner loops are long."""
+    solid = Solids(*(part[:, :, None, None] for part in solids))
+    return solid, *(Vec(*(part.unsqueeze(1) for part in vector)) for vector in vectors)
 
 
 def span(solid: Solids, start: Vec, ray: Vec) -> tuple[Tensor, Tensor]:
@@ -119,10 +112,8 @@ def nearest(solids: Solids, start: Vec, ray: Vec) -> tuple[Float[Tensor, "b p s"
 
     Positive floats are ordered like the integers with the same bits, so the last four bits of a distance can carry the
     number of the solid through one plain minimum. They are worth two millionths of the distance."""
-    axis, *parts = crossed(solids, start, ray)
-    slot = torch.arange(solids.x.shape[1], device=solids.x.device, dtype=torch.int32)
-    slot = slot if axis == -1 else slot[:, None, None]
-    key = (meets(*parts).view(torch.int32) & -16 | slot).amin(axis)
+    slot = torch.arange(solids.x.shape[1], device=solids.x.device, dtype=torch.int32)[:, None, None]
+    key = (meets(*crossed(solids, start, ray)).view(torch.int32) & -16 | slot).amin(1)
     return (key & -16).view(torch.float32), key & 15
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from recombine.config import UsageError
 from recombine.worlds.scenes.camera import Camera, Frame
-from recombine.worlds.scenes.draw import draw
+from recombine.worlds.scenes.draw import pictures
 from recombine.worlds.scenes.masks import Masks, masks
 from recombine.worlds.scenes.place import Rules, place
 from recombine.worlds.scenes.scene import (
@@ -133,8 +133,7 @@ class Scenes(SceneSource):
 
     def draw(self, scene: Scene) -> Float[Tensor, "b 3 h w"]:
         """The pictures alone. Nothing random, no host sync."""
-        parts = [draw(*part, self.shadows, self.reflections) for part in shots(scene, self.frame)]
-        return torch.cat(parts).unflatten(-1, self.image_shape[1:])
+        return pictures(scene, self.frame, self.shadows, self.reflections).unflatten(-1, self.image_shape[1:])
 
     def render(self, scene: Scene) -> View:
         """The pictures and all that is known about them."""
