@@ -184,6 +184,24 @@ def test_marks_are_real_places_and_the_same_for_all_variants_and_seeds(tmp_path)
     assert torch.equal(fewer.at, asked.at[::2])
 
 
+@pytest.mark.parametrize("spaced", [0.0, 0.25])
+def test_marks_are_spaced_and_those_of_real_scenes_are_asked_for_too(tmp_path, spaced):
+    recipe = SMOKE.variants()["exp1"]
+    judge = Judge(
+        replace(recipe, evaluation=replace(recipe.evaluation, spaced=spaced, samples=24)),
+        Lab(QUIET, tmp_path, "smoke", 1),
+    )
+    plain = Judge(replace(recipe, evaluation=replace(recipe.evaluation, spaced=0.0, samples=24)), judge.lab)
+    least = lambda marks: torch.pdist(marks.at[-1]).min().item()  # noqa: E731
+    each = [least(judge.asked(24).rows(slice(i, i + 1))) for i in range(48, 72)]
+    if not spaced:
+        assert judge.crowded == {}
+        assert min(each) < 0.25
+        return
+    assert min(each) >= spaced - 1e-6
+    assert torch.equal(judge.asked(24, crowded=True).at, plain.asked(24).at)
+
+
 def test_early_looks_use_the_noise_of_the_last(tmp_path):
     run = scene_run(tmp_path)
     assert torch.equal(run.noise(1), run.noise(2)[::2])
@@ -236,16 +254,19 @@ def ran(tmp_path_factory) -> Path:
 
 def test_a_run_leaves_counts_locality_maps_and_sheets(ran):
     rows = Rows(read_rows(ran / "length" / "rows.jsonl"))
-    assert {r["kind"] for r in rows} == {"detector", "real", "variant", "train", "count", "locality", "map"}
+    seen = {"detector", "real", "real, crowded", "variant", "train", "count", "crowded", "locality", "map"}
+    assert {r["kind"] for r in rows} == seen
     assert rows.where(kind="detector").column("objects") == [0, 1, 2, 3]
     for name, strict in (("exp1", 1), ("exp2L", 0)):
         mine = rows.where(variant=name)
         assert mine.where(kind="variant").one()["strict"] == strict
         assert mine.where(kind="count").column("marks") == [1, 2, 3, 1, 2, 3]
+        assert mine.where(kind="crowded").column("marks") == [1, 2, 3], "at the end alone"
         assert mine.where(kind="locality").column("step") == [2, 2, 4, 4]
         assert mine.where(kind="map").column("mark") == [0, 1]
         samples = ran / "runs" / mine.where(kind="count")[0]["run"] / "samples"
-        assert {p.name for p in samples.iterdir()} == {"step_00000002.png", "step_00000004.png", "maps.png"}
+        names = {"step_00000002.png", "step_00000004.png", "crowded.png", "maps.png"}
+        assert {p.name for p in samples.iterdir()} == names
     figures = [f["name"] for f in read_json(ran / "length" / "study.json")["figures"]]
     assert figures == ["curves", "k-max", "samples"]
     assert [f["name"] for f in read_json(ran / "locality" / "study.json")["figures"]] == ["scatter", "levels", "maps"]

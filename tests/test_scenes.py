@@ -223,9 +223,9 @@ def test_surfaces_face_outwards():
     assert (facing.dot(point.minus(middle))[hit] > 0).all()
 
 
-@pytest.mark.parametrize("count", [3, 9, MOST])
-def test_objects_keep_their_distance(count):
-    world = Scenes()
+@pytest.mark.parametrize(("count", "spaced"), [(3, 0.0), (9, 0.0), (MOST, 0.0), (6, 0.15)])
+def test_objects_keep_their_distance(count, spaced):
+    world = Scenes(spaced=spaced)
     scene = placed(world, [count] * 8, "distance")
     assert (scene.present.sum(1) == count).all()
     assert scene.xy.abs().max() <= 3
@@ -241,6 +241,7 @@ def test_objects_keep_their_distance(count):
     centres = world.centres(scene)
     assert centres.min() >= 0.08
     assert centres.max() <= 0.92
+    assert min(torch.pdist(some).min() for some in centres) >= spaced - 1e-6
 
 
 def test_places_between_others_are_uniform():

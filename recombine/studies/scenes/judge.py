@@ -2,7 +2,7 @@
 
 What the detector is worth is kept in a folder of its own, so that finished runs can be shown again without its weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -27,6 +27,7 @@ class Exam:
     samples: int
     real: int
     radius: float
+    spaced: float = 0.0
 
 
 @dataclass
@@ -38,23 +39,30 @@ class Judge:
 
     @cached_property
     def scenes(self) -> dict[int, Scene]:
-        """For each number of marks, real scenes with so many objects. UsageError where the world has no room for them."""
+        """For each number of marks, real scenes with so many objects, as far apart as the evaluation says. UsageError where
+        the world has no room for them."""
         e = self.recipe.evaluation
-        return {k: self.placed(k, e.samples, "marks") for k in e.marks}
+        return {k: self.placed(k, e.samples, "marks", e.spaced) for k in e.marks}
 
-    def placed(self, marks: int, count: int, purpose: str) -> Scene:
-        device = self.lab.machine.device
-        return self.recipe.crowd.place(
-            torch.full((count,), marks, device=device), seeded(purpose, marks, device=device)
-        )
+    @cached_property
+    def crowded(self) -> dict[int, Scene]:
+        """The same with objects as near to each other as in training pictures; none where the others are so, too."""
+        e = self.recipe.evaluation
+        return {k: self.placed(k, e.samples, "marks") for k in e.marks} if e.spaced else {}
+
+    def placed(self, marks: int, count: int, purpose: str, spaced: float = 0.0) -> Scene:
+        device, world = self.lab.machine.device, self.recipe.crowd
+        world = replace(world, spaced=max(world.spaced, spaced))
+        return world.place(torch.full((count,), marks, device=device), seeded(purpose, marks, device=device))
 
     def marks(self, scene: Scene) -> Places:
         """What a model is asked for: where the objects of real scenes are."""
         return Places.of(self.recipe.crowd.centres(scene), scene.present)
 
-    def asked(self, count: int) -> Places:
+    def asked(self, count: int, crowded: bool = False) -> Places:
         """The first `count` requests of each number of marks, one number after the other."""
-        parts = [self.marks(scene.take(slice(count))) for scene in self.scenes.values()]
+        scenes = self.crowded if crowded else self.scenes
+        parts = [self.marks(scene.take(slice(count))) for scene in scenes.values()]
         return Places(*(torch.cat(t) for t in zip(*parts, strict=True)))
 
     @property
@@ -77,7 +85,7 @@ class Judge:
         """How well the detector counts real pictures, and what it makes of the real pictures behind the marks: no model can
         be expected to do better."""
         e = self.recipe.evaluation
-        exam = Exam(self.config, e.marks, e.samples, self.recipe.detector.real, e.radius)
+        exam = Exam(self.config, e.marks, e.samples, self.recipe.detector.real, e.radius, e.spaced)
         return self.lab.measured(Measurement(exam, (self.folder,), self.ready, self.test))
 
     def ready(self) -> Detector:
@@ -85,12 +93,12 @@ class Judge:
         return self.detector
 
     def test(self, detector: Detector) -> list[Row]:
-        device, world, scenes = self.lab.machine.device, self.recipe.crowd, self.scenes
-        radius = self.recipe.evaluation.radius
+        device, world, radius = self.lab.machine.device, self.recipe.crowd, self.recipe.evaluation.radius
         rows = real_counts(detector, world, world.counts, self.recipe.detector.real, device, radius)
-        for scene in scenes.values():
-            made = curve(detector(world.draw(scene)), self.marks(scene), radius)
-            rows += [r | {"kind": "real"} for r in made]
+        for kind, scenes in (("real", self.scenes), ("real, crowded", self.crowded)):
+            for scene in scenes.values():
+                made = curve(detector(world.draw(scene)), self.marks(scene), radius)
+                rows += [r | {"kind": kind} for r in made]
         return [short(r) | {"step": 0} for r in rows]
 
 

@@ -51,8 +51,9 @@ def curves(rows: Rows, folder: Path) -> Figure:
         "How many objects can be asked for",
         "Bold: share of pictures that are right (every mark hit, no object more) or, where training pictures hold objects that "
         "are not told, complete (every mark hit), with its 95 % interval; thin lines are seeds. Dotted: share of all marks "
-        "that are hit. Dashed grey: real pictures of the same scenes, by the same detector. Shaded: numbers of objects in "
-        "training. The vertical line is K_max, where the bold line leaves the upper half; the triangle is the paper's.",
+        "that are hit. Dashed grey: real pictures of the same scenes, by the same detector. Dash-dotted, where marks keep a "
+        "distance: the bold share at marks as near to each other as in real scenes. Shaded: numbers of objects in training. "
+        "The vertical line is K_max, where the bold line leaves the upper half; the triangle is the paper's.",
     )
     variants = variants_of(rows)
     wide = min(len(variants), 5)
@@ -86,6 +87,9 @@ def one_curve(axis: Any, rows: Rows, variant: str) -> None:
     hits = [fmean(found.one(marks=k)["hits"] for found in seeds.values()) for k in marks]
     axis.plot(marks, hits, color=ink, lw=1.2, ls=":", label="marks hit")
     axis.plot(marks, share, color=ink, marker="o", ms=3, label="right or complete")
+    if rows.where(kind="crowded", variant=variant):
+        near = [pooled(last(rows, variant, "crowded"), k, column)[0] for k in marks]
+        axis.plot(marks, near, color=ink, lw=1, ls="-.", alpha=0.7, label="right or complete, crowded")
     most = reached(rows, variant).mean
     axis.axvline(most, color=ink, lw=1, ymax=0.93, label="K_max")
     if PAPER.get(variant, marks[-1] + 1) <= marks[-1]:

@@ -89,10 +89,10 @@ def over_seeds(values: list[float]) -> Found:
     return Found(fmean(values), student(values), values)
 
 
-def reached(rows: Rows, variant: str) -> Found:
-    """K_max at the last checkpoint, seed by seed."""
+def reached(rows: Rows, variant: str, kind: str = "count") -> Found:
+    """K_max at the last checkpoint, seed by seed; `crowded`: at the marks of real scenes."""
     strict = bool(facts(rows, variant)["strict"])
-    return over_seeds([float(k_max(some, strict)) for some in last(rows, variant).values()])
+    return over_seeds([float(k_max(some, strict)) for some in last(rows, variant, kind).values()])
 
 
 def mean_local(some: Rows, column: str) -> float:

@@ -44,7 +44,10 @@ class Probing:
 class SceneEvaluation:
     """When and how a model is asked: at the end for `samples` pictures of each number of `marks`, at the checkpoints before it
     for `early`. `checkpoints`: the steps, or how many there are, each twice as far as the one before. `radius`: how far from
-    its mark an object may be found, as a share of the picture: a little more than a cell of the grid of marks."""
+    its mark an object may be found, as a share of the picture: a little more than a cell of the grid of marks. `spaced`: the
+    least distance between two marks, as a share of the picture. The theory speaks of conditions that act on different
+    pixels, and in real scenes more objects are nearer to each other; at the end, models are asked for the marks of real
+    scenes as well, unless nothing spaces the others."""
 
     marks: tuple[int, ...] = tuple(range(1, MOST + 1))
     samples: int = 128
@@ -53,8 +56,11 @@ class SceneEvaluation:
     solver: Solver = field(default_factory=lambda: Heun(20))
     radius: float = RADIUS
     locality: Probing = field(default_factory=Probing)
+    spaced: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.spaced <= 0.5:
+            raise ValueError(f"spaced={self.spaced}: from 0 up to half of the picture")
         if not self.marks or list(self.marks) != sorted(set(self.marks)) or not 1 <= self.marks[0] <= self.most <= MOST:
             raise ValueError(f"marks={list(self.marks)}: one or more of 1 to {MOST}, each once, smallest first")
         if not 1 <= self.early <= self.samples:

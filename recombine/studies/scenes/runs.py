@@ -121,20 +121,23 @@ class SceneRun:
 
     def observe(self, step: int) -> list[Row]:
         """What it draws for every number of marks, counted, and how local it is; a sheet of pictures on disk."""
-        e, last = self.recipe.evaluation, step == self.recipe.train.steps
-        count = e.samples if last else e.early
-        marks = self.judge.asked(count)
-        images = self.sample(marks, self.noise(count))
-        found = self.judge.detector(images)
-        self.write_samples(step, images, marks, found, COLUMNS if last else COLUMNS // 2)
-        rows = curve(found, marks, e.radius) + self.locality() + (self.maps() if last else [])
+        last = step == self.recipe.train.steps
+        rows = self.counted(f"step_{step:08d}.png", last) + self.locality() + (self.maps() if last else [])
+        if last and self.judge.crowded:
+            rows += [row | {"kind": "crowded"} for row in self.counted("crowded.png", last, crowded=True)]
         return [short(row) | {"step": step} for row in rows]
 
-    def write_samples(self, step: int, images: Tensor, marks: Places, found: Places, columns: int) -> None:
-        """A row for each number of marks; a cross says where an object was asked for, and whether it is there."""
-        drawn = crossed(images, marks, match(found, marks, self.recipe.evaluation.radius)[0])
-        rows = drawn.unflatten(0, (len(self.recipe.evaluation.marks), -1))
-        write_sheet(self.folder.path / "samples" / f"step_{step:08d}.png", rows[:, :columns])
+    def counted(self, sheet: str, last: bool, crowded: bool = False) -> list[Row]:
+        """What it draws, counted. On the sheet is a row for each number of marks; a cross says where an object was asked for,
+        and whether it is there."""
+        e = self.recipe.evaluation
+        count = e.samples if last else e.early
+        marks = self.judge.asked(count, crowded)
+        images = self.sample(marks, self.noise(count))
+        found = self.judge.detector(images)
+        drawn = crossed(images, marks, match(found, marks, e.radius)[0]).unflatten(0, (len(e.marks), -1))
+        write_sheet(self.folder.path / "samples" / sheet, drawn[:, : COLUMNS if last else COLUMNS // 2])
+        return curve(found, marks, e.radius)
 
     def locality(self) -> list[Row]:
         """Both measures at every noise level, in float32, on real pictures that are the same for all runs."""

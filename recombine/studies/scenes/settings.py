@@ -21,6 +21,8 @@ Experiment = Literal[
     "exp2, 1 object", "exp2, 1-5 objects", "exp2L, 1 object", "exp2L, 1-5 objects",
 ]  # fmt: skip
 EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
+SPACED = 2.25 / 16
+"""How far apart marks are: further than a small object is wide, and about as far as twelve of them allow."""
 OTHER_COUNTS = {"1 object": (1,), "1-5 objects": (1, 2, 3, 4, 5)}
 
 
@@ -82,7 +84,7 @@ def smoke() -> SceneSettings:
         pool=32,
         net=Whole(UNetConfig((8, 16), 1, 2, 16)),
         train=TrainConfig(steps=4, batch=8, warmup=1, log_every=2),
-        evaluation=SceneEvaluation((1, 2, 3), 2, 2, 2, Heun(2), locality=locality),
+        evaluation=SceneEvaluation((1, 2, 3), 2, 2, 2, Heun(2), locality=locality, spaced=0.1),
         detector=Counter(width=8, steps=4, batch=4, real=2),
     )
     return SceneSettings(recipe, local=LocalConfig(16, 2, 16, 2, 2))
@@ -113,6 +115,6 @@ def full() -> SceneSettings:
         objective=Edm(data=0.26, centre=0.0),
         net=Whole(UNetConfig((64, 128, 192, 256), 2, 4, 512)),
         train=TrainConfig(steps=5000, batch=128, lr=5e-4, precision="bfloat16"),
-        evaluation=SceneEvaluation(early=64),
+        evaluation=SceneEvaluation(early=64, spaced=SPACED),
     )
     return SceneSettings(recipe, local=LocalConfig(16, 2, 384, 8, 6))

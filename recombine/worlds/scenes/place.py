@@ -39,6 +39,7 @@ class Rules(NamedTuple):
     sizes: tuple[int, ...]
     apart: float
     margin: float
+    spaced: float
     camera_jitter: float
     lamp_jitter: float
     wide: float
@@ -54,7 +55,8 @@ def place(rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generato
         if not patience:
             raise UsageError(
                 f"{int(count[again].max())} objects: found no room for so many at a distance of {rules.apart} and a margin "
-                f"of {rules.margin}; ask for fewer, or allow small ones only"
+                f"of {rules.margin}{f', {rules.spaced:.3g} apart in the picture' if rules.spaced else ''}; ask for fewer, or "
+                "allow small ones only"
             )
         left, times = len(again), min(2 * times, max(1, (GPU_BATCH if good.is_cuda else CPU_BATCH) // len(again)))
         fresh, fine = best_of(times, rules, count[again], slots, rng)
@@ -99,11 +101,8 @@ def settle(
     """The first of the positions tried that suits each object, and whether there was one for all. `tries` are uniform in
     [0, 1]; they become positions that keep the margin from all earlier objects."""
     axes = torch.nn.functional.normalize(torch.stack((camera.right, camera.ahead), 1)[..., :2], dim=-1)
-    spot, cross, good = (
-        torch.zeros_like(tries[:, :, 0]),
-        torch.zeros_like(tries[:, :, 0]),
-        torch.ones_like(scene.present[:, 0]),
-    )
+    spot, cross, shown = (torch.zeros_like(tries[:, :, 0]) for _ in range(3))
+    good = torch.ones_like(scene.present[:, 0])
     for i in range(tries.shape[1]):
         free, some = zip(*(between(cross[:, :i, a], rules.margin, tries[:, i, :, a]) for a in (0, 1)), strict=True)
         across = torch.stack(free, -1)
@@ -111,9 +110,12 @@ def settle(
         room = scene.radius[:, i, None] + scene.radius[:, :i] + rules.apart
         gap = (there[:, :, None] - spot[:, None, :i]).square().sum(-1)
         fits = (gap >= room[:, None].square()).all(-1) & (there.abs() <= REACH).all(-1) & (some[0] & some[1])[:, None]
-        fits = fits & inside(rules, camera, there, scene.radius[:, i])
+        centre = appears(rules, camera, there, scene.radius[:, i])
+        gap = (centre[:, :, None] - shown[:, None, :i]).square().sum(-1)
+        fits = fits & ((centre - 0.5).abs() < 0.5 - INSIDE).all(-1) & (gap >= rules.spaced**2).all(-1)
         first = fits.int().argmax(1)[:, None, None].expand(-1, 1, 2)
-        spot[:, i], cross[:, i] = there.gather(1, first)[:, 0], across.gather(1, first)[:, 0]
+        for kept, tried in ((spot, there), (cross, across), (shown, centre)):
+            kept[:, i] = tried.gather(1, first)[:, 0]
         good = good & (fits.any(1) | ~scene.present[:, i])
     return spot, good
 
@@ -130,11 +132,12 @@ def between(
     return high.gather(1, gap) - (edge.gather(1, gap) - at), edge[:, -1] > 0
 
 
-def inside(rules: Rules, camera: Camera, xy: Float[Tensor, "b m 2"], radius: Float[Tensor, "b"]) -> Bool[Tensor, "b m"]:
-    """Whether the centre of an object at these positions appears well inside the picture."""
+def appears(
+    rules: Rules, camera: Camera, xy: Float[Tensor, "b m 2"], radius: Float[Tensor, "b"]
+) -> Float[Tensor, "b m 2"]:
+    """Where the centre of an object at these positions appears in the picture."""
     middle = torch.cat((xy, radius[:, None, None].expand(-1, xy.shape[1], 1)), -1)
-    centre = camera.project(middle, frame(rules))[..., :2]
-    return ((centre - 0.5).abs() < 0.5 - INSIDE).all(-1)
+    return camera.project(middle, frame(rules))[..., :2]
 
 
 def in_sight(rules: Rules, scene: Scene) -> Bool[Tensor, "b"]:

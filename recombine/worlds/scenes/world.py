@@ -53,7 +53,8 @@ class Scenes(SceneSource):
     """`size` is the height of a picture. `view` says how CLEVR's 4 : 3 picture becomes it: cropped to a square (objects
     then keep to the part that is seen), squeezed into one, or left wide. `counts` are the numbers of objects that `sample`
     draws from, all equally likely. `apart` is the least gap between two objects, `margin` the least difference between
-    their places to the left or right and to the front or back. `samples` rays are sent through each pixel. The jitters are
+    their places to the left or right and to the front or back, `spaced` the least distance between their places in the
+    picture, as a share of it. `samples` rays are sent through each pixel. The jitters are
     the largest shifts of the camera and of the lamps along each axis."""
 
     size: int = 64
@@ -67,6 +68,7 @@ class Scenes(SceneSource):
     lamp_jitter: float = 1.0
     apart: float = 0.25
     margin: float = 0.4
+    spaced: float = 0.0
     samples: int = 4
     shadows: bool = True
     reflections: bool = True
@@ -79,7 +81,7 @@ class Scenes(SceneSource):
             if not given or len(set(given)) < len(given) or not set(given) <= set(known):
                 raise ValueError(f"{name}={list(given)}: one or more of {', '.join(known)}, each once")
         for name, low, high in (("size", 16, 1024), ("samples", 1, 64), ("camera_jitter", 0, 0.5), ("lamp_jitter", 0, 1),
-                                ("apart", 0, 2), ("margin", 0, 2)):  # fmt: skip
+                                ("apart", 0, 2), ("margin", 0, 2), ("spaced", 0, 1)):  # fmt: skip
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name}={getattr(self, name)}: must lie between {low} and {high}")
 
@@ -100,7 +102,7 @@ class Scenes(SceneSource):
     def rules(self) -> Rules:
         allowed = (tuple(known.index(v) for v in getattr(self, name)) for name, known in KNOWN.items())
         jitter, frame = (self.camera_jitter, self.lamp_jitter), self.frame
-        return Rules(*allowed, self.apart, self.margin, *jitter, frame.wide, frame.high)
+        return Rules(*allowed, self.apart, self.margin, self.spaced, *jitter, frame.wide, frame.high)
 
     def place(self, count: Int[Tensor, "b"], rng: torch.Generator) -> Scene:
         """Random scenes with `count` objects each, which may be more than `counts` names."""
