@@ -1,6 +1,7 @@
 """U-Net: starts at zero, keeps shapes, hears everything everywhere, and stands in for a DiT."""
 
 import inspect
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from recombine.worlds.circles import Circles
 
 WORLD = Circles(size=16)
 SMALL = UNetConfig((8, 16), blocks=1, heads=2, told=16)
+RICH = UNetConfig((8, 16), 1, 2, 16, fold=2, scaled=True, placed=True)
 
 
 def made(config: UNetConfig = SMALL, shape: tuple[int, int, int] = (3, 16, 16)) -> UNet:
@@ -32,7 +34,13 @@ def opened(net: UNet) -> UNet:
 
 @pytest.mark.parametrize(
     ("config", "shape"),
-    [(SMALL, (3, 16, 16)), (UNetConfig((8,), 2, 1, 8), (1, 7, 5)), (UNetConfig((8, 16, 24), 1, 3, 8), (3, 8, 12))],
+    [
+        (SMALL, (3, 16, 16)),
+        (UNetConfig((8,), 2, 1, 8), (1, 7, 5)),
+        (UNetConfig((8, 16, 24), 1, 3, 8), (3, 8, 12)),
+        (RICH, (3, 16, 16)),
+        (RICH, (1, 8, 12)),
+    ],
 )
 def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(config, shape):
     x = torch.randn(2, *shape, generator=seeded("x"))
@@ -40,14 +48,26 @@ def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(
     assert torch.equal(out, torch.zeros_like(x))
 
 
-def test_every_pixel_the_time_and_the_condition_reach_every_pixel_of_the_answer():
-    net, c = opened(made()), WORLD.condition((1, 0), 1)
+@pytest.mark.parametrize("config", [SMALL, RICH], ids=["small", "rich"])
+def test_every_pixel_the_time_and_the_condition_reach_every_pixel_of_the_answer(config):
+    net, c = opened(made(config)), WORLD.condition((1, 0), 1)
     x, t = torch.randn(1, 3, 16, 16, generator=seeded("x")).requires_grad_(), torch.tensor([0.4]).requires_grad_()
     for where in ((0, 0), (0, 15), (15, 0), (8, 7)):
         to_x, to_t = torch.autograd.grad(net(x, t, c)[0, :, *where].sum(), (x, t))
         assert (to_x != 0).all()
         assert (to_t != 0).all()
     assert (net(x, t, c) != net(x, t, WORLD.condition((0, 1), 1))).all()
+
+
+def test_a_placed_network_knows_where_it_is():
+    """On a picture of one colour, far from the borders: what differs there is told, or has come a long way."""
+    flat, t, c = torch.zeros(1, 3, 64, 64), torch.tensor([0.4]), WORLD.condition((1, 0), 1)
+    one_level = UNetConfig((8,), 1, 1, 8, fold=2)
+    for placed in (False, True):
+        net = opened(made(replace(one_level, placed=placed), (3, 64, 64)))
+        inner = net(flat, t, c)[0, :, 24:40, 24:40]
+        folded = inner.unflatten(1, (-1, 2)).unflatten(3, (-1, 2))
+        assert (folded.std((1, 3)).max() > 1e-3) == placed
 
 
 def test_every_residual_block_is_told():

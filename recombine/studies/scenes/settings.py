@@ -113,8 +113,8 @@ def full() -> SceneSettings:
     """Noise levels around 1, not below: what is drawn where is decided there."""
     recipe = SceneRecipe(
         objective=Edm(data=0.26, centre=0.0),
-        net=Whole(UNetConfig((64, 128, 192, 256), 2, 4, 512)),
-        train=TrainConfig(steps=5000, batch=128, lr=5e-4, precision="bfloat16"),
+        net=Whole(UNetConfig((128, 192, 256), 2, 4, 512, fold=2, scaled=True, placed=True)),
+        train=TrainConfig(steps=6000, batch=128, lr=5e-4, precision="bfloat16"),
         evaluation=SceneEvaluation(early=64, spaced=SPACED),
     )
     return SceneSettings(recipe, local=LocalConfig(16, 2, 384, 8, 6))
