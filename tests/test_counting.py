@@ -8,7 +8,18 @@ import pytest
 import torch
 
 from recombine.measure import counting
-from recombine.measure.counting import RADIUS, curve, k_max, match, may_judge, real_counts, real_scenes, shown, tally
+from recombine.measure.counting import (
+    RADIUS,
+    curve,
+    k_max,
+    match,
+    may_judge,
+    nearness,
+    real_counts,
+    real_scenes,
+    shown,
+    tally,
+)
 from recombine.measure.intervals import wilson
 from recombine.rng import seeded
 from recombine.worlds.places import Places
@@ -93,6 +104,20 @@ def test_a_curve_tells_complete_exact_and_right_apart():
 def rows(right: list[float], complete: list[float] | None = None) -> list[dict]:
     pairs = zip(right, complete or right, strict=True)
     return [{"marks": k, "right": r, "complete": c} for k, (r, c) in enumerate(pairs, 1)]
+
+
+def test_nearness_tells_how_many_marks_are_hit_at_each_distance_to_the_next():
+    """Two pictures with three marks, .1 and .5 apart, and one with a single mark; of the near pair one is missed."""
+    at = torch.tensor([[0.2, 0.2], [0.3, 0.2], [0.8, 0.2]])
+    marks = Places(torch.stack((at, at, at)), torch.tensor([[True] * 3, [True] * 3, [True, False, False]]))
+    found = Places(marks.at.clone(), marks.present & torch.tensor([True, False, True]))
+    rows = nearness(found, marks, 0.05, (0.05, 0.2))
+    assert [(r["marks"], r["from"], r["n"], r["hits"]) for r in rows] == [
+        (1, 0.2, 1, 1.0),
+        (3, 0.05, 4, 0.5),
+        (3, 0.2, 2, 1.0),
+    ]
+    assert {r["kind"] for r in rows} == {"near"}
 
 
 def test_k_max_is_where_the_curve_first_falls_below_the_threshold():

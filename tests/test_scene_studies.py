@@ -254,7 +254,7 @@ def ran(tmp_path_factory) -> Path:
 
 def test_a_run_leaves_counts_locality_maps_and_sheets(ran):
     rows = Rows(read_rows(ran / "length" / "rows.jsonl"))
-    seen = {"detector", "real", "real, crowded", "variant", "train", "count", "crowded", "locality", "map"}
+    seen = {"detector", "real", "real, crowded", "variant", "train", "count", "crowded", "near", "locality", "map"}
     assert {r["kind"] for r in rows} == seen
     assert rows.where(kind="detector").column("objects") == [0, 1, 2, 3]
     for name, strict in (("exp1", 1), ("exp2L", 0)):
@@ -268,7 +268,9 @@ def test_a_run_leaves_counts_locality_maps_and_sheets(ran):
         names = {"step_00000002.png", "step_00000004.png", "crowded.png", "maps.png"}
         assert {p.name for p in samples.iterdir()} == names
     figures = [f["name"] for f in read_json(ran / "length" / "study.json")["figures"]]
-    assert figures == ["curves", "k-max", "samples"]
+    assert figures == ["curves", "k-max", "near", "samples"]
+    asked = rows.where(kind="near", variant="exp1")
+    assert sum(r["n"] for r in asked) == 2 * (1 + 2 + 3), "every mark is in one of the rows"
     assert [f["name"] for f in read_json(ran / "locality" / "study.json")["figures"]] == ["scatter", "levels", "maps"]
 
 

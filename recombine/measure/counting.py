@@ -12,6 +12,7 @@ least half of the pictures (`threshold`) are right. For models whose training pi
 and 2L), more objects than marks are no error, and it is enough that the pictures are complete."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -90,6 +91,22 @@ def curve(found: Places, marks: Places, radius: float = RADIUS) -> list[dict[str
     counts = tally(found, marks, radius=radius)
     each = ((k, counts.marks == k) for k in sorted(set(counts.marks.tolist())))
     return [{"kind": "count", "marks": k, **row(Tally(*(part[which] for part in counts)))} for k, which in each]
+
+
+def nearness(found: Places, marks: Places, radius: float, edges: Sequence[float]) -> list[dict[str, Any]]:
+    """Is it the number of marks that is too large, or are they too near to each other? For every number of marks, and for
+    every range of the distance to the nearest other mark: how many marks there are (`n`), and the share that is hit."""
+    hit, own = match(found, marks, radius)[0], torch.eye(marks.at.shape[1], dtype=torch.bool, device=marks.at.device)
+    apart = torch.cdist(marks.at.double(), marks.at.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    other = marks.present[:, :, None] & marks.present[:, None] & ~own
+    nearest = apart.masked_fill(~other, torch.inf).amin(2)
+    asked, rows = marks.present.sum(1, keepdim=True).expand_as(hit), []
+    for k in sorted(set(asked[marks.present].tolist())):
+        for low, high in pairwise((0.0, *edges, torch.inf)):
+            some = marks.present & (asked == k) & (nearest >= low) & ((nearest < high) | (high == torch.inf))
+            if n := int(some.sum()):
+                rows.append({"kind": "near", "marks": k, "from": low, "n": n, "hits": _mean(hit[some])})
+    return rows
 
 
 def k_max(rows: Sequence[dict[str, Any]], total: bool = True, threshold: float = 0.5) -> int:

@@ -4,6 +4,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from matplotlib import colormaps
+
 from recombine.figures import CYCLE, INK, Figure, canvas
 from recombine.measure.intervals import wilson
 from recombine.studies.base import Rows
@@ -20,12 +22,15 @@ from recombine.studies.scenes.outcomes import (
 from recombine.studies.scenes.strips import strips
 
 GREY = "#7A7F87"
+SHADES = colormaps["viridis"]
+ENOUGH = 5
+"""Of so many marks at least a share is shown."""
 COLORS = dict(zip(NAMES, CYCLE, strict=False))
 TRAINED_ON = {"1 object": 1, "1-3 objects": 3, "1-5 objects": 5}
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
-    return [curves(rows, folder), numbers(rows, folder), *samples(rows, folder)]
+    return [curves(rows, folder), numbers(rows, folder), *nearness(rows, folder), *samples(rows, folder)]
 
 
 def color(variant: str) -> str:
@@ -162,6 +167,51 @@ def by_training(axis: Any, rows: Rows, sets: dict[str, dict[int, str]]) -> None:
     axis.plot([0.5, 5.5], [0.5, 5.5], color=GREY, lw=0.8, ls=":")
     axis.set(xlabel="objects in training, at most", ylabel="K_max", xticks=(1, 3, 5), xlim=(0.5, 5.5), ylim=(0, None))
     axis.legend(fontsize=8)
+
+
+def nearness(rows: Rows, folder: Path) -> list[Figure]:
+    """Nothing where no run counted it."""
+    figure = Figure(
+        "near",
+        "Too many, or too near to each other?",
+        "Share of marks that are hit, by the distance to the nearest other mark; a line for each range of the number of marks. "
+        "Marks of real scenes, all seeds. Where the lines lie on each other, it is the crowd that a model fails at, not the "
+        "number; where they lie apart, the number itself.",
+    )
+    main = [v for v in variants_of(rows) if v in NAMES and rows.where(kind="near", variant=v)]
+    if not main:
+        return []
+    size = (2.5 * len(main) + 1.4, 2.9)
+    with canvas(folder, figure, 1, len(main), size=size, sharex=True, sharey=True, squeeze=False) as axes:
+        for axis, variant in zip(axes[0], main, strict=True):
+            for group, (ink, name) in groups(marks_of(rows)).items():
+                at, share = by_distance(rows.where(kind="near", variant=variant), group)
+                axis.plot(at, share, color=ink, marker="o", ms=3, label=name)
+            axis.set_title(title(variant), fontsize=9)
+            axis.set(xlabel="distance, share of picture", ylim=(-0.03, 1.05))
+        axes[0][0].set_ylabel("marks hit")
+        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, title="marks", title_fontsize=8)
+    return [figure]
+
+
+def groups(marks: list[int]) -> dict[tuple[int, ...], tuple[Any, str]]:
+    """Three numbers of marks in a row, with a colour and a name; a single mark has no neighbour."""
+    several = [k for k in marks if k > 1]
+    parts = [tuple(several[i : i + 3]) for i in range(0, len(several), 3)]
+    shades = [SHADES(0.9 * (i + 0.5) / len(parts)) for i in range(len(parts))]
+    name = lambda part: f"{part[0]}" if len(part) == 1 else f"{part[0]}-{part[-1]}"  # noqa: E731
+    return {part: (ink, name(part)) for part, ink in zip(parts, shades, strict=True)}
+
+
+def by_distance(some: Rows, group: tuple[int, ...]) -> tuple[list[float], list[float]]:
+    """From each distance on, up to the next: the share of marks that are hit, where there are enough to tell."""
+    at, share = [], []
+    for low in sorted({r["from"] for r in some}):
+        mine = [r for r in some if r["from"] == low and r["marks"] in group]
+        if (n := sum(r["n"] for r in mine)) >= ENOUGH:
+            at.append(low)
+            share.append(sum(r["hits"] * r["n"] for r in mine) / n)
+    return at, share
 
 
 def samples(rows: Rows, folder: Path) -> list[Figure]:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
-from recombine.measure.counting import curve, match
+from recombine.measure.counting import curve, match, nearness
 from recombine.measure.locality import locality
 from recombine.measure.locality_map import locality_map
 from recombine.objectives.diffusion import Draw
@@ -34,6 +34,8 @@ ROOM = {"cuda": 512, "cpu": 64}
 """Pictures that are sampled together."""
 COLUMNS = 4
 """Samples of each number of marks on a sheet."""
+NEAR = (0.1, 0.13, 0.16, 0.2, 0.25, 0.32)
+"""Between which distances to the nearest other mark it is counted how many are hit, as shares of the picture."""
 
 
 class Pool(NamedTuple):
@@ -124,12 +126,12 @@ class SceneRun:
         last = step == self.recipe.train.steps
         rows = self.counted(f"step_{step:08d}.png", last) + self.locality() + (self.maps() if last else [])
         if last and self.judge.crowded:
-            rows += [row | {"kind": "crowded"} for row in self.counted("crowded.png", last, crowded=True)]
+            rows += self.counted("crowded.png", last, crowded=True)
         return [short(row) | {"step": step} for row in rows]
 
     def counted(self, sheet: str, last: bool, crowded: bool = False) -> list[Row]:
         """What it draws, counted. On the sheet is a row for each number of marks; a cross says where an object was asked for,
-        and whether it is there."""
+        and whether it is there. Where marks are as near as in real scenes, also what nearness does."""
         e = self.recipe.evaluation
         count = e.samples if last else e.early
         marks = self.judge.asked(count, crowded)
@@ -137,7 +139,10 @@ class SceneRun:
         found = self.judge.detector(images)
         drawn = crossed(images, marks, match(found, marks, e.radius)[0]).unflatten(0, (len(e.marks), -1))
         write_sheet(self.folder.path / "samples" / sheet, drawn[:, : COLUMNS if last else COLUMNS // 2])
-        return curve(found, marks, e.radius)
+        rows = curve(found, marks, e.radius)
+        if crowded or (last and not self.judge.crowded):
+            rows += nearness(found, marks, e.radius, NEAR)
+        return [row | {"kind": "crowded"} if crowded and row["kind"] == "count" else row for row in rows]
 
     def locality(self) -> list[Row]:
         """Both measures at every noise level, in float32, on real pictures that are the same for all runs."""
