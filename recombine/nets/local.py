@@ -8,10 +8,11 @@ keeps it as its source. Its layers update the copy again and again, each token l
 stage's radius and never to updated neighbours. So a stage of any depth adds its radius once, and the radii of all stages add
 up to the reach. Norms are per token, and a mask keeps out tokens too far away.
 
-Each cell is told the places in its patch as one vector, as a whole picture is told its own (`told="patch"`). It enters with
-the last stage, and only the tokens that are updated there, whose patch it is; no source ever holds it. Or each place is
-marked in its own cell (`told="cell"`), from where others hear of it. Either way gradients and effects are exactly zero
-outside the patch, and nowhere inside. But marks in cells tell the network which pixels a place belongs to, and even one that
+Each cell is told the places in its patch as one vector (`told="patch"`), read by a small MLP: of the plain sum, which is what a
+whole picture is told, small networks made less where a patch holds two marks. The vector enters with the last stage, and only
+the tokens that are updated there, whose patch it is; no source ever holds it. Or each place is marked in its own cell
+(`told="cell"`), from where others hear of it. Either way gradients and effects are exactly zero outside the patch, and
+nowhere inside. But marks in cells tell the network which pixels a place belongs to, and even one that
 reaches over the whole picture learns to be local from that. So the control, the same network with a large reach, needs the
 vector: there, all that is local about it is its reach."""
 
@@ -132,7 +133,7 @@ class LocalNet(nn.Module):
         self.patch, d = shape[1] // config.cells, config.width
         dim = shape[0] * self.patch**2
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
-        self.places = reader(placing.patch_size(config.told_reach), d)
+        self.places = nn.Sequential(reader(placing.patch_size(config.told_reach), d), nn.SiLU(), nn.Linear(d, d))
         self.enter, self.leave = nn.Linear(dim, d), nn.Linear(d, dim)
         self.modulation = nn.Linear(d, (6 * config.depth + 2) * d)
         self.blocks = nn.ModuleList(LocalBlock(config) for _ in range(config.depth))

@@ -138,12 +138,13 @@ class Null(Placing):
         return places.at.new_zeros(len(places.at), cells**2, 1)
 
 
-def reader(size: int, width: int) -> nn.Module:
-    """Numbers -> one vector. Marks are first added up, each in its own direction, and then mixed. Every mark speaks as loudly
-    as the time does, however many there could be: one told quietly is overheard for long."""
-    first = nn.Linear(size, width)
-    nn.init.normal_(first.weight)
-    return nn.Sequential(first, nn.SiLU(), nn.Linear(width, width))
+def reader(size: int, width: int) -> nn.Linear:
+    """Numbers -> one vector. Marks are added up, each in its own direction; what they are to each other is for the network to
+    find out. Every mark speaks as loudly as the time does, however many there could be: one told quietly is overheard for
+    long."""
+    read = nn.Linear(size, width)
+    nn.init.normal_(read.weight)
+    return read
 
 
 class PlacedConfig(ABC):
