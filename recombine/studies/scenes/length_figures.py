@@ -174,9 +174,9 @@ def nearness(rows: Rows, folder: Path) -> list[Figure]:
     figure = Figure(
         "near",
         "Too many, or too near to each other?",
-        "Share of marks that are hit, by the distance to the nearest other mark; a line for each range of the number of marks. "
-        "Marks of real scenes, all seeds. Where the lines lie on each other, it is the crowd that a model fails at, not the "
-        "number; where they lie apart, the number itself.",
+        "Share of marks that are hit, by the distance to the nearest other mark (from so much on, as a share of the picture); "
+        "a line for each range of the number of marks. Marks of real scenes, all seeds. Where the lines lie on each other, it "
+        "is the crowd that a model fails at, not the number; where they lie apart, the number itself.",
     )
     main = [v for v in variants_of(rows) if v in NAMES and rows.where(kind="near", variant=v)]
     if not main:
@@ -188,16 +188,17 @@ def nearness(rows: Rows, folder: Path) -> list[Figure]:
                 at, share = by_distance(rows.where(kind="near", variant=variant), group)
                 axis.plot(at, share, color=ink, marker="o", ms=3, label=name)
             axis.set_title(title(variant), fontsize=9)
-            axis.set(xlabel="distance, share of picture", ylim=(-0.03, 1.05))
+            axis.set(xlabel="to the nearest other mark", ylim=(-0.03, 1.05))
         axes[0][0].set_ylabel("marks hit")
         axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, title="marks", title_fontsize=8)
     return [figure]
 
 
 def groups(marks: list[int]) -> dict[tuple[int, ...], tuple[Any, str]]:
-    """Three numbers of marks in a row, with a colour and a name; a single mark has no neighbour."""
+    """Numbers of marks in up to four ranges, each with a colour and a name; a single mark has no neighbour."""
     several = [k for k in marks if k > 1]
-    parts = [tuple(several[i : i + 3]) for i in range(0, len(several), 3)]
+    size = max(1, -(-len(several) // 4))
+    parts = [tuple(several[i : i + size]) for i in range(0, len(several), size)]
     shades = [SHADES(0.9 * (i + 0.5) / len(parts)) for i in range(len(parts))]
     name = lambda part: f"{part[0]}" if len(part) == 1 else f"{part[0]}-{part[-1]}"  # noqa: E731
     return {part: (ink, name(part)) for part, ink in zip(parts, shades, strict=True)}
