@@ -112,11 +112,13 @@ from recombine.worlds.scenes.shot import Shot
 from recombine.worlds.scenes.trace import Solids
 from recombine.worlds.scenes.world import Scenes
 
-for counts, samples, *how in (([3, 5, 2, 0], 4, True, True), ([3, 12], 3, True, False), ([7], 1, False, True)):
-    world = Scenes(size=16 if samples > 1 else 20, samples=samples)
+for counts, samples, view, *how in (
+    ([3, 5, 2, 0], 4, "crop", True, True), ([3, 12], 3, "crop", True, False), ([7], 1, "wide", False, True)
+):
+    world = Scenes(size=16 if samples > 1 else 18, samples=samples, view=view)
     scene = world.place(torch.tensor(counts), seeded("kernel"))
     parts = Solids.of(scene), Shot.of(scene, world.frame)
-    torch.testing.assert_close(kernel.trace(*parts, *how), draw(*parts, *how), rtol=0, atol=1e-3)
+    torch.testing.assert_close(kernel.trace(*parts, world.frame.width, *how), draw(*parts, *how), rtol=0, atol=1e-3)
 """
 
 

@@ -45,7 +45,7 @@ class Free(NamedTuple):
 def pictures(scene: Scene, frame: Frame, shadows: bool, reflections: bool) -> Float[Tensor, "b 3 p"]:
     """The colours of all pixels: on a GPU by one kernel, elsewhere in stages, some pictures at a time."""
     if scene.xy.is_cuda and (trace := kernel()):
-        return trace(Solids.of(scene), Shot.of(scene, frame), shadows, reflections)
+        return trace(Solids.of(scene), Shot.of(scene, frame), frame.width, shadows, reflections)
     return torch.cat([draw(*part, shadows, reflections) for part in shots(scene, frame)])
 
 

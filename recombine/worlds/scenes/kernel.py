@@ -1,10 +1,10 @@
 """The whole tracer as one GPU kernel: what `draw.py` says in stages over tensors, said once more for a single ray, with every
-number in a register. A program draws a block of pixels of one picture; it loops over the solids, so that it is compiled once
+number in a register. A program draws a tile of one picture; it loops over the solids, so that it is compiled once
 for any number of them, in seconds. A test holds it against `draw.py`.
 
     look      the first solid on a ray from the camera
     shade     what light the solids leave at that point
-    bounce    the first solid on the mirrored ray, in blocks of pixels that show metal
+    bounce    the first solid on the mirrored ray, in tiles that show metal
     finish    all light together, averaged over the samples of a pixel"""
 
 import math
@@ -22,25 +22,28 @@ from recombine.worlds.scenes.scene import table
 from recombine.worlds.scenes.shot import Shot
 from recombine.worlds.scenes.trace import EDGE, FAR, NEAR, Solids
 
-BLOCK = 256
-"""Rays of one program."""
+BLOCK, WARPS = 256, 4
+"""Rays of one program, and its threads by 32."""
 SOLID = tl.constexpr(len(Solids._fields))
 NEAREST, FARTHEST, ROUND = tl.constexpr(NEAR), tl.constexpr(FAR), tl.constexpr(EDGE)
 FLOOR, ABOVE, BELOW, SOFT = (tl.constexpr(c) for c in (shade.FLOOR, shade.ABOVE, shade.BELOW, shade.SOFT))
 SKY, MATTE, MIRROR, BRIGHTEST = (tl.constexpr(c) for c in (plain.SKY, plain.MATTE, plain.MIRROR, plain.BRIGHTEST))
 
 
-def trace(solids: Solids, shot: Shot, shadows: bool, reflections: bool) -> Float[Tensor, "b 3 p"]:
-    """The colours of all pixels; what `draw.draw` gives, for a GPU."""
+def trace(solids: Solids, shot: Shot, width: int, shadows: bool, reflections: bool) -> Float[Tensor, "b 3 p"]:
+    """The colours of all pixels of pictures of this width; what `draw.draw` gives, for a GPU."""
     things = torch.stack(tuple(solids), -1)
     camera = torch.stack([part.flatten() for axis in (shot.eye, shot.right, shot.up, shot.ahead) for part in axis], 1)
     spots = torch.stack([part.flatten(1) for spot in shot.lamps for part in spot], 1)
     pixels, samples = shot.x.shape
     places = triton.next_power_of_2(samples)
+    block = max(1, BLOCK // places)
+    tile = 2 ** (block.bit_length() // 2)
+    shape = (width, pixels // width, tile, block // tile)
+    grid = (len(things), triton.cdiv(width, tile) * triton.cdiv(pixels // width, block // tile))
     out = torch.empty(len(things), 3, pixels, device=things.device)
-    grid = (len(things), triton.cdiv(pixels, max(1, BLOCK // places)))
-    known = (pixels, samples, places, max(1, BLOCK // places), shadows, reflections)
-    picture[grid](out, things, camera, spots, lamp_table(things.device), shot.x, shot.y, things.shape[1], *known)
+    given = (things, camera, spots, lamp_table(things.device), shot.x, shot.y, things.shape[1])
+    picture[grid](out, *given, *shape, samples, places, shadows, reflections, num_warps=WARPS)
     return out
 
 
@@ -53,14 +56,15 @@ def lamp_table(device: torch.device) -> Float[Tensor, "lamps 8"]:
 
 @triton.jit
 def picture(
-    out, things, camera, spots, lamps, grid_x, grid_y, count, pixels: tl.constexpr, samples: tl.constexpr,
-    places: tl.constexpr, wide: tl.constexpr, shadows: tl.constexpr, reflections: tl.constexpr,
+    out, things, camera, spots, lamps, grid_x, grid_y, count, width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr,
+    high: tl.constexpr, samples: tl.constexpr, places: tl.constexpr, shadows: tl.constexpr, reflections: tl.constexpr,
 ):  # fmt: skip
-    """`wide` pixels of one picture, `places` lanes for the samples of each."""
+    """A tile of one picture, `tile` pixels wide and `high` pixels high, with `places` lanes for the samples of each pixel."""
     number = tl.program_id(0).to(tl.int64)
-    lane = tl.arange(0, wide * places)
-    pixel, sample = tl.program_id(1) * wide + lane // places, lane % places
-    used = (pixel < pixels) & (sample < samples)
+    lane = tl.arange(0, tile * high * places)
+    pixel, inside = pixels_of(lane // places, width, height, tile, high)
+    sample = lane % places
+    used = inside & (sample < samples)
     px = tl.load(grid_x + pixel * samples + sample, used, 0.0)
     py = tl.load(grid_y + pixel * samples + sample, used, 0.0)
     solids, eye, spot = things + number * count * SOLID, camera + number * 12, spots + number * 9 * samples + sample
@@ -99,10 +103,20 @@ def picture(
 
     rim = clip(1 + vx * nx + vy * ny + vz * nz, 0.0, 1.0)
     rim = rim * rim * rim * rim * rim
-    to = out + number * 3 * pixels
-    write(to, blend(red, fall_r, shine_r, see_r, metal, rim), pixels, samples, places, wide)
-    write(to + pixels, blend(green, fall_g, shine_g, see_g, metal, rim), pixels, samples, places, wide)
-    write(to + 2 * pixels, blend(blue, fall_b, shine_b, see_b, metal, rim), pixels, samples, places, wide)
+    pixel, inside = pixels_of(tl.arange(0, tile * high), width, height, tile, high)
+    to = out + number * 3 * width * height + pixel
+    write(to, inside, blend(red, fall_r, shine_r, see_r, metal, rim), samples, places)
+    write(to + width * height, inside, blend(green, fall_g, shine_g, see_g, metal, rim), samples, places)
+    write(to + 2 * width * height, inside, blend(blue, fall_b, shine_b, see_b, metal, rim), samples, places)
+
+
+@triton.jit
+def pixels_of(place, width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr, high: tl.constexpr):
+    """The pixels at the places of this program's tile, and whether they are inside the picture."""
+    across: tl.constexpr = (width + tile - 1) // tile
+    row = tl.program_id(1) // across * high + place // tile
+    column = tl.program_id(1) % across * tile + place % tile
+    return row * width + column, (row < height) & (column < width)
 
 
 @triton.jit
@@ -295,11 +309,10 @@ def blend(color, light, shiny, seen, metal, rim):
 
 
 @triton.jit
-def write(to, light, pixels: tl.constexpr, samples: tl.constexpr, places: tl.constexpr, wide: tl.constexpr):
+def write(to, inside, light, samples: tl.constexpr, places: tl.constexpr):
     """The mean over a pixel's samples, as a screen shows it."""
-    each = tl.reshape(light, (wide, places))
+    each = tl.reshape(light, (light.shape[0] // places, places))
     each = tl.where(tl.arange(0, places)[None, :] < samples, each, 0.0)
     mean = clip(tl.sum(each, 1) / samples, 0.0, 1.0)
     root = tl.exp2(tl.log2(tl.maximum(mean, 1e-4)) / 2.4)
-    pixel = tl.program_id(1) * wide + tl.arange(0, wide)
-    tl.store(to + pixel, tl.where(mean < 0.0031308, 12.92 * mean, 1.055 * root - 0.055), pixel < pixels)
+    tl.store(to, tl.where(mean < 0.0031308, 12.92 * mean, 1.055 * root - 0.055), inside)
