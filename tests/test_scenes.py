@@ -113,7 +113,7 @@ from recombine.worlds.scenes.trace import Solids
 from recombine.worlds.scenes.world import Scenes
 
 for counts, samples, view, *how in (
-    ([3, 5, 2, 0], 4, "crop", True, True), ([3, 12], 3, "crop", True, False), ([7], 1, "wide", False, True)
+    ([3, 5, 0], 4, "crop", True, True), ([12], 3, "crop", True, False), ([7], 1, "wide", False, True)
 ):
     world = Scenes(size=16 if samples > 1 else 18, samples=samples, view=view)
     scene = world.place(torch.tensor(counts), seeded("kernel"))
