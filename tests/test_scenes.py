@@ -113,9 +113,9 @@ from recombine.worlds.scenes.trace import Solids
 from recombine.worlds.scenes.world import Scenes
 
 for counts, samples, view, *how in (
-    ([3, 5, 0], 4, "crop", True, True), ([12], 3, "crop", True, False), ([7], 1, "wide", False, True)
+    ([5, 0], 4, "crop", True, True), ([9], 2, "crop", True, False), ([7], 3, "wide", False, True)
 ):
-    world = Scenes(size=16 if samples > 1 else 18, samples=samples, view=view)
+    world = Scenes(size=16 if view == "crop" else 18, samples=samples, view=view)
     scene = world.place(torch.tensor(counts), seeded("kernel"))
     parts = Solids.of(scene), Shot.of(scene, world.frame)
     apart = (kernel.trace(*parts, world.frame.width, *how) - draw(*parts, *how)).abs()
