@@ -24,7 +24,9 @@ from recombine.studies.scenes.runs import SceneRun
 from recombine.studies.scenes.settings import EXPERIMENTS, SceneSettings, settings
 from recombine.studies.sheets import write_sheet
 from recombine.worlds.places import Places
+from recombine.worlds.scenes.world import Scenes
 
+DOCS = Path(__file__).parent.parent / "docs" / "length.md"
 SMOKE = settings("smoke")
 
 
@@ -184,22 +186,25 @@ def test_marks_are_real_places_and_the_same_for_all_variants_and_seeds(tmp_path)
     assert torch.equal(fewer.at, asked.at[::2])
 
 
-@pytest.mark.parametrize("spaced", [0.0, 0.25])
-def test_marks_are_spaced_and_those_of_real_scenes_are_asked_for_too(tmp_path, spaced):
-    recipe = SMOKE.variants()["exp1"]
-    judge = Judge(
-        replace(recipe, evaluation=replace(recipe.evaluation, spaced=spaced, samples=24)),
-        Lab(QUIET, tmp_path, "smoke", 1),
-    )
-    plain = Judge(replace(recipe, evaluation=replace(recipe.evaluation, spaced=0.0, samples=24)), judge.lab)
-    least = lambda marks: torch.pdist(marks.at[-1]).min().item()  # noqa: E731
-    each = [least(judge.asked(24).rows(slice(i, i + 1))) for i in range(48, 72)]
-    if not spaced:
-        assert judge.crowded == {}
-        assert min(each) < 0.25
-        return
-    assert min(each) >= spaced - 1e-6
-    assert torch.equal(judge.asked(24, crowded=True).at, plain.asked(24).at)
+def test_marks_are_spaced_and_those_of_real_scenes_are_asked_for_too(tmp_path):
+    recipe, lab = SMOKE.variants()["exp1"], Lab(QUIET, tmp_path, "smoke", 1)
+    asks = lambda spaced: replace(recipe, evaluation=replace(recipe.evaluation, spaced=spaced, samples=24))  # noqa: E731
+    wide, plain = Judge(asks(0.25), lab), Judge(asks(0.0), lab)
+    least = lambda marks: min(torch.pdist(at).min().item() for at in marks.at[48:])  # noqa: E731
+    assert least(wide.asked(24)) >= 0.25 - 1e-6
+    assert least(plain.asked(24)) < 0.25
+    assert plain.crowded == {}
+    assert torch.equal(wide.asked(24, crowded=True).at, plain.asked(24).at)
+
+
+def test_real_scenes_are_as_crowded_as_the_page_says():
+    assert "of nine objects, about three of four have another one within two cells" in DOCS.read_text()
+    world = Scenes()
+    scene = world.place(torch.full((128,), 9), seeded("crowded"))
+    cell = Places.of(world.centres(scene)).cell(16)
+    rows, columns = ((part[:, :, None] - part[:, None]).abs() for part in (cell // 16, cell % 16))
+    others = (torch.maximum(rows, columns) <= 2).sum(2) - 1
+    assert 0.7 <= (others > 0).float().mean() <= 0.8
 
 
 def test_early_looks_use_the_noise_of_the_last(tmp_path):

@@ -86,11 +86,11 @@ def _mean(values: Tensor) -> float:
     return float(values.double().mean())
 
 
-def curve(found: Places, marks: Places, radius: float = RADIUS) -> list[dict[str, Any]]:
-    """One row for every number of marks among the pictures, smallest first."""
+def curve(found: Places, marks: Places, radius: float = RADIUS, kind: str = "count") -> list[dict[str, Any]]:
+    """One row, of this kind, for every number of marks among the pictures, smallest first."""
     counts = tally(found, marks, radius=radius)
     each = ((k, counts.marks == k) for k in sorted(set(counts.marks.tolist())))
-    return [{"kind": "count", "marks": k, **row(Tally(*(part[which] for part in counts)))} for k, which in each]
+    return [{"kind": kind, "marks": k, **row(Tally(*(part[which] for part in counts)))} for k, which in each]
 
 
 def nearness(found: Places, marks: Places, radius: float, edges: Sequence[float]) -> list[dict[str, Any]]:

@@ -84,8 +84,8 @@ class Addition:
         marks = self.judge.asked(e.samples)
         images = self.sample(marks, denoiser)
         found = self.judge.detector(images)
-        about = {"kind": "added", "step": self.config.parts.train.steps}
-        rows = [short(row) | about for row in curve(found, marks, e.radius)]
+        about = {"step": self.config.parts.train.steps}
+        rows = [short(row) | about for row in curve(found, marks, e.radius, "added")]
         if self.lab.machine.rank == 0:
             drawn = crossed(images, marks, match(found, marks, e.radius)[0])
             write_sheet(self.folder.path / "samples" / SHEET, drawn.unflatten(0, (len(rows), -1))[:, :COLUMNS])

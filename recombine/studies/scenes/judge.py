@@ -97,8 +97,7 @@ class Judge:
         rows = real_counts(detector, world, world.counts, self.recipe.detector.real, device, radius)
         for kind, scenes in (("real", self.scenes), ("real, crowded", self.crowded)):
             for scene in scenes.values():
-                made = curve(detector(world.draw(scene)), self.marks(scene), radius)
-                rows += [r | {"kind": kind} for r in made]
+                rows += curve(detector(world.draw(scene)), self.marks(scene), radius, kind)
         return [short(r) | {"step": 0} for r in rows]
 
 

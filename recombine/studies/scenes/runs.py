@@ -139,10 +139,8 @@ class SceneRun:
         found = self.judge.detector(images)
         drawn = crossed(images, marks, match(found, marks, e.radius)[0]).unflatten(0, (len(e.marks), -1))
         write_sheet(self.folder.path / "samples" / sheet, drawn[:, : COLUMNS if last else COLUMNS // 2])
-        rows = curve(found, marks, e.radius)
-        if crowded or (last and not self.judge.crowded):
-            rows += nearness(found, marks, e.radius, NEAR)
-        return [row | {"kind": "crowded"} if crowded and row["kind"] == "count" else row for row in rows]
+        rows = curve(found, marks, e.radius, "crowded" if crowded else "count")
+        return rows + (nearness(found, marks, e.radius, NEAR) if crowded or (last and not self.judge.crowded) else [])
 
     def locality(self) -> list[Row]:
         """Both measures at every noise level, in float32, on real pictures that are the same for all runs."""

@@ -43,7 +43,8 @@ def trace(solids: Solids, shot: Shot, width: int, shadows: bool, reflections: bo
     grid = (len(things), triton.cdiv(width, tile) * triton.cdiv(pixels // width, block // tile))
     out = torch.empty(len(things), 3, pixels, device=things.device)
     given = (things, camera, spots, lamp_table(things.device), shot.x, shot.y, things.shape[1])
-    picture[grid](out, *given, *shape, samples, places, shadows, reflections, num_warps=WARPS)
+    with torch.cuda.device_of(things):  # Triton starts on the current device, wherever the tensors are
+        picture[grid](out, *given, *shape, samples, places, shadows, reflections, num_warps=WARPS)
     return out
 
 
