@@ -114,7 +114,7 @@ def full() -> SceneSettings:
     recipe = SceneRecipe(
         objective=Edm(data=0.26, centre=0.0),
         net=Whole(UNetConfig((128, 192, 256), 2, 4, 512, fold=2, scaled=True, placed=True)),
-        train=TrainConfig(steps=6000, batch=128, lr=5e-4, precision="bfloat16"),
+        train=TrainConfig(steps=5000, batch=128, lr=5e-4, precision="bfloat16"),
         evaluation=SceneEvaluation(early=64, spaced=SPACED),
     )
     return SceneSettings(recipe, local=LocalConfig(16, 2, 384, 8, 6))
