@@ -12,6 +12,7 @@ from recombine.measure.counting import (
     RADIUS,
     curve,
     k_max,
+    k_mean,
     match,
     may_judge,
     nearness,
@@ -132,6 +133,15 @@ def test_k_max_is_where_the_curve_first_falls_below_the_threshold():
 def test_k_max_without_the_total_asks_for_hits_only():
     mixed = rows([0.9, 0.3, 0.2, 0.1], [1.0, 0.9, 0.8, 0.3])
     assert (k_max(mixed), k_max(mixed, total=False)) == (1, 3)
+
+
+def test_k_mean_asks_for_nine_of_ten_marks_and_for_about_as_many_objects():
+    tried = ((1, 1.0, 1.1), (2, 0.95, 2.5), (3, 0.9, 3.6), (4, 0.89, 4.0), (5, 1.0, 5.0))
+    made = [{"marks": k, "hits": hits, "total": total} for k, hits, total in tried]
+    assert k_mean(made) == 2, "at three marks there are .6 objects too many"
+    assert k_mean(made, total=False) == 3, "at four too few marks are hit, and what comes back later does not count"
+    assert (k_mean(made, share=0.96), k_mean(made, off=0.7)) == (1, 3)
+    assert k_mean([{"marks": 1, "hits": 0.2, "total": 0.2}]) == 0
 
 
 def test_k_max_takes_rows_in_any_order_with_gaps_and_ignores_pictures_without_marks():

@@ -9,7 +9,10 @@ marks as possible are hit. A picture is
 
 The criterion of `k_max`: K_max is the largest number of marks K such that for every number from 1 to K that was tried, at
 least half of the pictures (`threshold`) are right. For models whose training pictures hold objects that no mark names (Exps 2
-and 2L), more objects than marks are no error, and it is enough that the pictures are complete."""
+and 2L), more objects than marks are no error, and it is enough that the pictures are complete.
+
+A picture with many marks is right only if all of them are, so this is a strict way to count. `k_mean` is a milder one: on
+average nine of ten marks are hit, and the number of objects is off by half a one at most."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -112,9 +115,20 @@ def nearness(found: Places, marks: Places, radius: float, edges: Sequence[float]
 def k_max(rows: Sequence[dict[str, Any]], total: bool = True, threshold: float = 0.5) -> int:
     """The largest number of marks up to which at least `threshold` of the pictures are right at every number that was tried;
     without `total`, up to which they are complete. 0 if the smallest number fails; no marks at all are not counted."""
+    column = "right" if total else "complete"
+    return _up_to(rows, lambda r: r[column] >= threshold)
+
+
+def k_mean(rows: Sequence[dict[str, Any]], total: bool = True, share: float = 0.9, off: float = 0.5) -> int:
+    """The same by means over pictures: up to which this `share` of marks is hit and, with `total`, the mean number of objects
+    is `off` by no more than this."""
+    return _up_to(rows, lambda r: r["hits"] >= share and not (total and abs(r["total"] - r["marks"]) > off))
+
+
+def _up_to(rows: Sequence[dict[str, Any]], good: Callable[[dict[str, Any]], bool]) -> int:
     reached = 0
     for made in sorted((r for r in rows if r["marks"] > 0), key=lambda r: r["marks"]):
-        if made["right" if total else "complete"] < threshold:
+        if not good(made):
             break
         reached = made["marks"]
     return reached

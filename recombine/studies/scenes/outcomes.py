@@ -1,5 +1,6 @@
 """From rows to what is judged: K_max of every run at every checkpoint, and how local the run was there."""
 
+from collections.abc import Callable
 from statistics import fmean
 from typing import NamedTuple
 
@@ -89,10 +90,10 @@ def over_seeds(values: list[float]) -> Found:
     return Found(fmean(values), student(values), values)
 
 
-def reached(rows: Rows, variant: str, kind: str = "count") -> Found:
-    """K_max at the last checkpoint, seed by seed; `crowded`: at the marks of real scenes."""
+def reached(rows: Rows, variant: str, kind: str = "count", by: Callable[..., int] = k_max) -> Found:
+    """K_max at the last checkpoint, seed by seed; `crowded`: at the marks of real scenes. `by`: which way to count."""
     strict = bool(facts(rows, variant)["strict"])
-    return over_seeds([float(k_max(some, strict)) for some in last(rows, variant, kind).values()])
+    return over_seeds([float(by(some, strict)) for some in last(rows, variant, kind).values()])
 
 
 def mean_local(some: Rows, column: str) -> float:
