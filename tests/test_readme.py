@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from recombine.figures import LEVELS
-from recombine.report.pictures import cover, on_tokens, told, unseen
+from recombine.report.pictures import asked, cover, on_tokens, told, unseen
 from recombine.report.readme import claims_page, filled
 from recombine.store import read_json
 
@@ -36,7 +36,9 @@ def test_every_link_leads_somewhere(target):
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize(("made", "levels"), [(cover, (0, 1, 2)), (unseen, (2,)), (on_tokens, (2,)), (told, (1, 2))])
+@pytest.mark.parametrize(
+    ("made", "levels"), [(cover, (0, 1, 2)), (unseen, (2,)), (on_tokens, (2,)), (told, (1, 2)), (asked, ())]
+)
 def test_pictures_frame_compositions_in_the_colours_of_their_levels_and_are_those_in_docs(made, levels):
     picture, shipped = made(ROOT / "results"), Image.open(ROOT / "docs" / f"{made.__name__}.png").convert("RGB")
     assert picture.width > picture.height > 100

@@ -8,12 +8,14 @@ from statistics import fmean
 
 import pytest
 
+from recombine.measure.counting import k_max, k_mean
 from recombine.store import read_config, read_json, read_rows
 from recombine.studies import circuit_rows, find
 from recombine.studies.base import Rows, judge
 from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import dips
 from recombine.studies.levels import best, curve, late, level_mean, over_seeds, tolerance, way
+from recombine.studies.scenes.outcomes import last, local, reached
 
 RESULTS = Path(__file__).parents[1] / "results"
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
@@ -270,3 +272,42 @@ def test_classifiers_and_reader_of_concept_space_are_right_on_real_pictures():
     rows = [*shipped("concept-space").where(kind="probe"), *shipped("concept-space").where(kind="probe3")]
     assert {r["probe"] for r in rows} == {"cnn", "read"}
     assert {r["joint"] for r in rows} == {1.0}
+
+
+SEED = {
+    "exp1": (6, 6, 0.65, 0.97),
+    "exp2": (1, 1, 0.03, 0.34),
+    "exp3": (3, 3, 0.04, 0.40),
+    "exp2L": (7, 8, 0.85, 1.0),
+    "exp3L": (5, 4, 0.95, 1.0),
+    "exp2L, whole": (4, 3, 0.58, 0.85),
+    "exp2, 1 object": (1, 1, 0.01, 0.41),
+    "exp2, 1-5 objects": (1, 1, 0.02, 0.40),
+    "exp2L, 1 object": (5, 5, 0.76, 1.0),
+    "exp2L, 1-5 objects": (8, 9, 0.88, 1.0),
+}
+
+
+@pytest.mark.parametrize("variant", SEED)
+def test_what_the_docs_say_of_the_first_seed_of_length_is_what_the_rows_say(variant):
+    rows = shipped("length").where(seed=0) + shipped("length").where(kind="variant")
+    reach = [reached(Rows(rows), variant, by=way).mean for way in (k_max, k_mean)]
+    hits = last(Rows(rows), variant)[0].one(marks=12)["hits"]
+    assert (*reach, hits, local(Rows(rows), variant, "condition").mean) == pytest.approx(SEED[variant], abs=0.0051)
+
+
+def test_the_second_seeds_first_runs_and_the_detector_are_as_told():
+    for run, told in (("9ecd1bab0f26affd", 6), ("e12bfd3a365289c7", 1)):
+        config, rows = read_config(RESULTS / "runs" / run), read_rows(RESULTS / "runs" / run / "metrics.jsonl")
+        counts = [r for r in rows if r["kind"] == "count" and r["step"] == config.train.steps]
+        assert (config.seed, k_max(counts, config.strict)) == (1, told)
+    assert min(shipped("length").where(kind="detector").column("exact")) >= 0.996
+    assert [round(local(shipped("length"), f"exp{i}", "pixel").mean, 2) for i in (1, 2, 3)] == [0.56, 0.54, 0.52]
+    assert round(last(shipped("length"), "exp3L")[0].one(marks=5)["total"], 1) == 5.6
+
+
+def test_the_renderer_is_as_fast_as_told():
+    rows = {r["name"]: r["value"] for r in read_json(RESULTS / "benchmarks" / "scenes.json")}
+    kernel, stages = rows["draw, 1 to 3 objects, GPU"], rows["draw, 1 to 3 objects, GPU, in stages"]
+    assert [round(v, -3) for v in (kernel, rows["draw, 12 slots, GPU"])] == [954_000, 347_000]
+    assert (round(kernel / stages), round(rows["place and draw, 1 to 3 objects, GPU"], -3)) == (87, 195_000)

@@ -124,3 +124,51 @@ def told(results: Path) -> Image.Image:
     board = Board(results, "conditioning", ("wary", "read"))
     named = {"110": "large blue triangle (level 1)", "111": "small blue triangle (level 2)"}
     return board.page([Block(title, board.steps[-1], code) for code, title in named.items()])
+
+
+TOLD = {
+    "exp1": "all, on a grid",
+    "exp2": "one, on a grid",
+    "exp3": "all, as a list",
+    "exp2L": "one; local",
+    "exp3L": "list; local",
+    "exp2L, whole": "one; patch as\nlarge as the picture",
+}
+"""The experiments of `length`, and what each is told."""
+MARKS, EACH = (1, 3, 6, 9), 2
+"""Numbers of marks that are shown, and pictures of each."""
+
+
+def asked(results: Path) -> Image.Image:
+    """What models that saw one to three objects draw for 1, 3, 6 and 9 marks, and K_max, ours and the paper's."""
+    study, claims = (read_json(results / "length" / f"{part}.json") for part in ("study", "claims"))
+    measured = {k: v for claim in claims for k, v in claim["measured"].items()}
+    first = {r["variant"]: r["digest"] for r in reversed(study["runs"])}
+    tried = study["settings"]["recipe"]["evaluation"]["marks"]
+    left, wide = 196, EACH * (SIDE + 2) + APART
+    page = Image.new("RGB", (left + len(MARKS) * wide + 110, 40 + len(TOLD) * (SIDE + GAP)), "white")
+    pen = ImageDraw.Draw(page)
+    for k, marks in enumerate(MARKS):
+        title = f"{marks} mark{'s' if marks > 1 else ''}"
+        pen.text((left + k * wide + (wide - APART) / 2, 20), title, INK, font(17), "mm")
+    pen.text((left + len(MARKS) * wide + 45, 20), "K_max (paper)", INK, font(15), "mm")
+    for i, (variant, told) in enumerate(TOLD.items()):
+        y = 40 + i * (SIDE + GAP)
+        pen.text((left - 14, y + SIDE / 2 - 22), variant.partition(",")[0].replace("exp", "Exp "), INK, font(17), "rm")
+        pen.multiline_text((left - 14, y + SIDE / 2 + 10), told, INK, font(15), "rm", align="right")
+        paper = measured.get(f"paper_{variant}", "fails")
+        pen.text(
+            (left + len(MARKS) * wide + 45, y + SIDE / 2), f"{measured[variant]:.3g} ({paper})", INK, font(17), "mm"
+        )
+        sheet = Image.open(samples(results, first[variant])[-1])
+        for k, marks in enumerate(MARKS):
+            for j in range(EACH):
+                page.paste(cell(sheet, tried.index(marks), j, len(tried)), (left + k * wide + j * (SIDE + 2), y))
+    return page
+
+
+def cell(sheet: Image.Image, row: int, column: int, rows: int) -> Image.Image:
+    """One square of a sheet, as large as a tile."""
+    side = sheet.height // rows
+    box = (column * side, row * side, (column + 1) * side, (row + 1) * side)
+    return sheet.crop(box).resize((SIDE, SIDE), Image.Resampling.LANCZOS)

@@ -22,6 +22,7 @@ MODULES = {
     "local-scores": "local_scores.study",
     "length": "scenes.length",
     "locality": "scenes.locality",
+    "reach": "scenes.reach",
     "operator": "scenes.operator",
 }
 """Study name -> module; torch is imported only when one is loaded."""

@@ -106,7 +106,7 @@ def laptop() -> SceneSettings:
         evaluation=SceneEvaluation((1, 2, 3, 4, 5), 32, 16, 3, Heun(10), 1.25 / 8, locality),
         detector=Counter(width=16, steps=350, batch=32, lr=4e-3, real=128),
     )
-    return SceneSettings(recipe, ("exp1", "exp2"))
+    return SceneSettings(recipe, ("exp1", "exp2"), LocalConfig(8, 1, 128, 4, 4), control=7)
 
 
 def full() -> SceneSettings:
