@@ -4,8 +4,11 @@ well on light and dark pages; backgrounds are transparent."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from recombine.store import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -79,11 +82,12 @@ def canvas(
 
 
 def save(drawing: "Drawing", folder: Path, figure: Figure) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{figure.name}.svg"
-    drawing.savefig(path, metadata={"Date": None, "Title": figure.title})
-    path.write_text(path.read_text().replace(INK, "currentColor"))
-    drawing.savefig(folder / f"{figure.name}.png", dpi=160, facecolor="white")
+    """Whole files at once: another command may be reading them."""
+    lines, pixels = StringIO(), BytesIO()
+    drawing.savefig(lines, format="svg", metadata={"Date": None, "Title": figure.title})
+    write_atomic(folder / f"{figure.name}.svg", lines.getvalue().replace(INK, "currentColor"))
+    drawing.savefig(pixels, format="png", dpi=160, facecolor="white")
+    write_atomic(folder / f"{figure.name}.png", pixels.getvalue())
 
 
 def entry(figure: Figure) -> dict[str, str]:

@@ -59,7 +59,7 @@ def test_variants_differ_in_their_reach_alone_and_one_is_that_of_length(scale):
     first = next(iter(made.values()))
     assert all(replace(r, net=replace(r.net, reach=first.net.reach)) == first for r in made.values())
     length = replace(scenes.settings(scale), experiments=("exp3L",)).variants()["exp3L"]
-    assert digest(length) in {digest(r) for r in made.values()}, "its run is used again"
+    assert (digest(length) in {digest(r) for r in made.values()}) == (scale != "laptop"), "its run is used again"
 
 
 @pytest.mark.parametrize("wrong", ["reaches=[1,2]", "reaches=[2,1,3]", "reaches=[1,2,16]"])

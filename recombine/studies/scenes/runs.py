@@ -137,8 +137,11 @@ class SceneRun:
         marks = self.judge.asked(count, crowded)
         images = self.sample(marks, self.noise(count))
         found = self.judge.detector(images)
-        drawn = crossed(images, marks, match(found, marks, e.radius)[0]).unflatten(0, (len(e.marks), -1))
-        write_sheet(self.folder.path / "samples" / sheet, drawn[:, : COLUMNS if last else COLUMNS // 2])
+        shown = torch.arange(len(images)).view(len(e.marks), -1)[:, : COLUMNS if last else COLUMNS // 2]
+        few = marks.rows(shown.flatten())
+        hit = match(found.rows(shown.flatten()), few, e.radius)[0]
+        drawn = crossed(images[shown.flatten()], few, hit).unflatten(0, shown.shape)
+        write_sheet(self.folder.path / "samples" / sheet, drawn)
         rows = curve(found, marks, e.radius, "crowded" if crowded else "count")
         return rows + (nearness(found, marks, e.radius, NEAR) if crowded or (last and not self.judge.crowded) else [])
 
