@@ -344,9 +344,16 @@ def count_rows(k: int, strict: bool, most: int = 12) -> list[dict]:
     return rows
 
 
+def near_rows(many: float, most: int) -> list[dict]:
+    """Half of the crowded marks are hit; of those far from others nearly all at few marks, and `many` of them at many."""
+    far = lambda marks: 0.97 if marks < 4 else many  # noqa: E731
+    each = [(marks, low) for marks in range(2, most + 1) for low in (0.0, 0.16, 0.25)]
+    return [{"kind": "near", "marks": m, "from": d, "n": 9, "hits": far(m) if d else 0.5, "step": 4} for m, d in each]
+
+
 def run_rows(name: str, seed: int, k: int, strict: bool, at: tuple[float, float], most: int = 12) -> list[dict]:
     """Three checkpoints, at which both K_max and locality grow."""
-    rows = []
+    rows = near_rows(0.9 if name in ("exp2L", "exp3L") else 0.7, most)
     for step, part in ((1, 0.4), (2, 0.7), (4, 1.0)):
         rows += [r | {"step": step} for r in count_rows(round(k * part), strict, most)]
         for t, sigma in ((0.3, 0.3), (0.5, 2.5)):
@@ -413,6 +420,24 @@ BOUNDARY = [
 @pytest.mark.parametrize(("name", "change", "holds"), BOUNDARY)
 def test_verdicts_at_their_boundaries(name, change, holds):
     assert CLAIMS[name].judge(study_rows(**change)).holds is holds
+
+
+@pytest.mark.parametrize(
+    ("variant", "many", "holds"), [("exp2L", 0.86, "partly"), ("exp1", 0.78, "partly"), ("exp1", 0.76, True)]
+)
+def test_crowds_and_numbers_are_told_apart_in_every_seed(variant, many, holds):
+    def moved(row: dict) -> dict:
+        mine = (
+            row["kind"] == "near" and (row["variant"], row["seed"]) == (variant, 2) and row["marks"] > 3 and row["from"]
+        )
+        return {**row, "hits": many} if mine else row
+
+    found = CLAIMS["B14"].judge(Rows(map(moved, study_rows())))
+    assert found.holds == holds
+    assert found.measured["exp2, 2-3 marks"] == pytest.approx(0.97)
+    crowded = Rows(r for r in study_rows() if r["kind"] != "near" or r["from"] < 0.16)
+    with pytest.raises(LookupError, match="exp1: no marks of 2 to 3 that are far"):
+        CLAIMS["B14"].judge(crowded)
 
 
 def test_the_papers_numbers_stand_beside_ours():
@@ -503,10 +528,10 @@ def test_figures_are_drawn_from_rows_without_any_run_folder(tmp_path):
     rows = Rows(r for r in study_rows() if r.get("variant") in some)
     names = [f.name for f in length_figures.draw(rows, tmp_path / "length" / "figures")]
     names += [f.name for f in locality_figures.draw(rows, tmp_path / "locality" / "figures")]
-    assert names == ["curves", "k-max", "scatter", "levels"]
+    assert names == ["curves", "k-max", "near", "scatter", "levels"]
 
 
 def test_the_studies_say_what_they_are():
-    assert [c.id for c in find("length").claims] == ["S1", "S2", "S3", "S4", "S5", "S6"]
+    assert [c.id for c in find("length").claims] == ["S1", "S2", "S3", "S4", "S5", "S6", "B14"]
     assert [c.id for c in find("locality").claims] == ["S7", "S8"]
     assert len({title(v) for v in EXPERIMENTS}) == len(EXPERIMENTS)

@@ -185,15 +185,22 @@ def nearness(rows: Rows, folder: Path) -> list[Figure]:
     main = [v for v in variants_of(rows) if v in NAMES and rows.where(kind="near", variant=v)]
     if not main:
         return []
-    size = (2.5 * len(main) + 1.4, 2.9)
-    with canvas(folder, figure, 1, len(main), size=size, sharex=True, sharey=True, squeeze=False) as axes:
-        for axis, variant in zip(axes[0], main, strict=True):
+    wide = min(len(main), 3)
+    high = -(-len(main) // wide)
+    size = (2.9 * wide + 1.2, 2.5 * high + 0.4)
+    with canvas(folder, figure, high, wide, size=size, sharex=True, sharey=True, squeeze=False) as axes:
+        for axis in list(axes.flat)[len(main) :]:
+            axis.set_visible(False)
+        for axis, variant in zip(axes.flat, main, strict=False):
             for group, (ink, name) in groups(marks_of(rows)).items():
                 at, share = by_distance(rows.where(kind="near", variant=variant), group)
                 axis.plot(at, share, color=ink, marker="o", ms=3, label=name)
             axis.set_title(title(variant), fontsize=9)
-            axis.set(xlabel="to the nearest other mark", ylim=(-0.03, 1.05))
-        axes[0][0].set_ylabel("marks hit")
+            axis.set(ylim=(-0.03, 1.05))
+        for axis in axes[-1]:
+            axis.set_xlabel("to the nearest other mark")
+        for line in axes:
+            line[0].set_ylabel("marks hit")
         axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, title="marks", title_fontsize=8)
     return [figure]
 
