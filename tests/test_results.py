@@ -15,6 +15,7 @@ from recombine.studies.base import Rows, judge
 from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import dips
 from recombine.studies.levels import best, curve, late, level_mean, over_seeds, tolerance, way
+from recombine.studies.scenes.length import far_from_others
 from recombine.studies.scenes.outcomes import last, local, reached
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -304,6 +305,19 @@ def test_the_second_seeds_first_runs_and_the_detector_are_as_told():
     assert min(shipped("length").where(kind="detector").column("exact")) >= 0.996
     assert [round(local(shipped("length"), f"exp{i}", "pixel").mean, 2) for i in (1, 2, 3)] == [0.56, 0.54, 0.52]
     assert round(last(shipped("length"), "exp3L")[0].one(marks=5)["total"], 1) == 5.6
+
+
+def test_what_the_docs_say_of_crowds_and_numbers_is_what_the_rows_say():
+    said = {
+        "exp2L": (0.97, 0.91),
+        "exp3L": (1.0, 0.99),
+        "exp1": (0.99, 0.75),
+        "exp2": (0.38, 0.03),
+        "exp3": (1.0, 0.04),
+    }
+    for variant, told in said.items():
+        found = [far_from_others(shipped("length"), variant, some)[0] for some in (range(2, 4), range(9, 13))]
+        assert found == pytest.approx(told, abs=0.0051)
 
 
 def test_the_renderer_is_as_fast_as_told():
