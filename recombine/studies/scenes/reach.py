@@ -133,7 +133,7 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "12 s, one core",
-        "laptop": "9 min (estimate), two cores",
+        "laptop": "10 min (estimate), two cores",
         "full": "25 min (estimate), one H200, 3 seeds",
     },
     settings=settings,
