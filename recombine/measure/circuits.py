@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Bool, Float
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from recombine.measure.capture import Place, captured, cut, watched
+from recombine.measure.ranks import spearman
 from recombine.nets.transformer import Block
 
 Loss = Callable[[], Float[Tensor, "b"]]
@@ -95,4 +95,4 @@ def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
     """Spearman's; 0 where one of the two does not vary."""
     if len(set(a)) < 2 or len(set(b)) < 2:
         return 0.0
-    return float(spearmanr(a, b).statistic)
+    return spearman(a, b)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from scipy.stats import t
+from scipy.special import stdtrit
 
 Z95 = 1.959964
 
@@ -24,5 +24,5 @@ def student(values: Sequence[float]) -> tuple[float, float] | None:
     n = len(values)
     if n < 2:
         return None
-    half = t.ppf(0.975, n - 1) * stdev(values) / math.sqrt(n)
+    half = float(stdtrit(n - 1, 0.975)) * stdev(values) / math.sqrt(n)
     return fmean(values) - half, fmean(values) + half

@@ -5,10 +5,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from scipy.stats import spearmanr
-
 from recombine.figures import CYCLE, Figure, canvas
 from recombine.measure.intervals import student
+from recombine.measure.ranks import spearman
 from recombine.studies.base import Rows
 from recombine.studies.levels import Found, curve, late, seeds_of
 
@@ -55,7 +54,7 @@ def rank_correlation(found: list[Point], name: str) -> float:
     pairs = [(getattr(p, name), p.level2) for p in found]
     if len(pairs) < 4 or len({y for _, y in pairs}) < 2 or len({x for x, _ in pairs}) < 2:
         raise LookupError(f"too few different points to correlate {name} with level 2")
-    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
+    return spearman(*zip(*pairs, strict=True))
 
 
 def within(found: list[Point], name: str) -> dict[str, float]:

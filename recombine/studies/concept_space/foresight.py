@@ -2,9 +2,7 @@
 
 import math
 from collections.abc import Callable
-from statistics import fmean
-
-from scipy.stats import linregress
+from statistics import fmean, linear_regression
 
 from recombine.studies.base import Judgement, Rows
 from recombine.studies.concept_space.curves import Outcome, outcomes
@@ -131,7 +129,7 @@ def powers(pairs: list[tuple[Outcome, Outcome]]) -> dict[str, float]:
         for told, some in (("raw", [raw for raw, _ in mine]), ("balanced", [balanced for _, balanced in mine])):
             points = [(math.log(o.facts["color_signal"]), math.log(o.time("color"))) for o in some]
             if len(points) >= 3 and all(math.isfinite(t) for _, t in points):
-                found[f"{net}: T_color goes as the signal to the power, {told}"] = float(
-                    linregress(*zip(*points, strict=True)).slope
-                )
+                found[f"{net}: T_color goes as the signal to the power, {told}"] = linear_regression(
+                    *zip(*points, strict=True)
+                ).slope
     return found

@@ -4,9 +4,8 @@ when its coordinate reaches 0.8 and stays there, for the seen compositions and t
 import math
 from statistics import fmean, median
 
-from scipy.stats import spearmanr
-
 from recombine.measure.intervals import student
+from recombine.measure.ranks import spearman
 from recombine.studies.base import Judgement, Rows
 from recombine.studies.concept_space.asked import Asked, asked_otherwise
 from recombine.studies.concept_space.curves import (
@@ -74,7 +73,7 @@ def judge_speed(rows: Rows) -> Judgement:
 
 def correlation(x: list[float], y: list[float]) -> float:
     """Spearman's; a concept that was never learned comes last."""
-    return float(spearmanr(x, y).statistic) if len(x) > 2 and len(set(y)) > 1 else 0.0
+    return spearman(x, y) if len(x) > 2 and len(set(y)) > 1 else 0.0
 
 
 def shown(measured: dict) -> dict:

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import NamedTuple
 
-from scipy.stats import spearmanr
-
 from recombine.measure.counting import k_max
 from recombine.measure.intervals import student
+from recombine.measure.ranks import spearman
 from recombine.studies.base import Row, Rows
 from recombine.studies.levels import Found
 from recombine.studies.scenes.judge import doubt
@@ -140,4 +139,4 @@ def correlation(found: list[Point]) -> float:
     x, y = [p.condition for p in found], [p.gain for p in found]
     if len(found) < 3 or len(set(x)) == 1 or len(set(y)) == 1:
         raise LookupError("nothing to correlate: all points are the same")
-    return float(spearmanr(x, y).statistic)
+    return spearman(x, y)
