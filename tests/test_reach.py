@@ -94,6 +94,11 @@ CASES = {
     "rises and falls": ({1: (2, 3), 3: (7, 8), 8: (3, 4)}, INSIDE, True),
     "does not fall": ({1: (2, 3), 3: (7, 8), 8: (8, 8)}, INSIDE, False),
     "does not rise": ({1: (7, 7), 3: (7, 7), 8: (3, 4)}, INSIDE, False),
+    "at another reach in each seed": (
+        {1: (2, 3), 2: (8, 4), 3: (4, 8), 8: (3, 4)},
+        INSIDE | {2: 1.0},
+        "partly",
+    ),
     "in the mean only": ({1: (2, 3), 3: (8, 4), 8: (3, 3)}, INSIDE, "partly"),
     "at a reach into which objects do not fit": ({1: (2, 3), 3: (7, 8), 8: (3, 4)}, INSIDE | {3: 0.9}, "partly"),
 }

@@ -436,7 +436,7 @@ def test_crowds_and_numbers_are_told_apart_in_every_seed(variant, many, holds):
     assert found.holds == holds
     assert found.measured["exp2, 2-3 marks"] == pytest.approx(0.97)
     crowded = Rows(r for r in study_rows() if r["kind"] != "near" or r["from"] < 0.16)
-    with pytest.raises(LookupError, match="exp1: no marks of 2 to 3 that are far"):
+    with pytest.raises(LookupError, match="exp2L: no marks of 2 to 3 that are far"):
         CLAIMS["B14"].judge(crowded)
 
 

@@ -130,7 +130,7 @@ def judge_crowds(rows: Rows) -> Judgement:
     """What a model loses when many marks are asked for instead of two or three, among marks that are far from each other."""
     trusted(rows)
     measured, lost = {}, {}
-    for variant in ("exp1", "exp2", "exp3", "exp2L", "exp3L"):
+    for variant in ("exp2L", "exp3L", "exp1", "exp2", "exp3"):
         few, many = (far_from_others(rows, variant, numbers) for numbers in (range(2, 4), range(9, 13)))
         lost[variant] = [a - b for a, b in zip(few, many, strict=True)]
         measured |= {f"{variant}, 2-3 marks": fmean(few), f"{variant}, 9-12 marks": fmean(many)}
@@ -160,7 +160,7 @@ STUDY = Study(
     cost={
         "smoke": "25 s, one core",
         "laptop": "7 min, two cores (Exps 1 and 2)",
-        "full": "90 min (estimate), one H200, 10 experiments, 3 seeds",
+        "full": "55 min (the first seed: 18), one H200, 10 experiments, 3 seeds",
     },
     settings=settings,
     compute=run,

@@ -20,7 +20,7 @@ from recombine.studies.scenes.outcomes import (
     title,
     variants_of,
 )
-from recombine.studies.scenes.strips import strips
+from recombine.studies.scenes.strips import last_sheet, strips
 
 GREY = "#7A7F87"
 SHADES = colormaps["viridis"]
@@ -235,8 +235,7 @@ def samples(rows: Rows, folder: Path) -> list[Figure]:
     )
     sheets = {}
     for variant in variants_of(rows):
-        row = next(iter(last(rows, variant).values()))[0]
         name = title(variant).replace(": ", ":\n").replace(", trained", ",\ntrained").replace(", whole", ",\nwhole")
-        sheets[name] = folder.parents[1] / "runs" / row["run"] / "samples" / f"step_{row['step']:08d}.png"
+        sheets[name] = last_sheet(rows, variant, folder)
     marks = marks_of(rows)
     return strips(folder, figure, sheets, marks, tuple(marks))

@@ -105,7 +105,7 @@ STUDY = Study(
     cost={
         "smoke": "25 s, one core; nothing after length",
         "laptop": "10 min on one core; nothing after length",
-        "full": "90 min (estimate), one H200, 3 seeds; nothing after length",
+        "full": "55 min (the first seed: 18), one H200, 3 seeds; nothing after length",
     },
     settings=settings,
     compute=run,

@@ -7,10 +7,10 @@ from typing import Any
 from recombine.figures import CYCLE, Figure, canvas
 from recombine.measure.counting import k_mean
 from recombine.studies.base import Rows
+from recombine.studies.scenes.length_figures import GREY, marks_of
 from recombine.studies.scenes.outcomes import facts, last, reached
-from recombine.studies.scenes.strips import strips
+from recombine.studies.scenes.strips import last_sheet, strips
 
-GREY = "#7A7F87"
 MANY = 9
 """Marks at which it is shown what is missed, or as many as were tried."""
 
@@ -20,11 +20,8 @@ def draw(rows: Rows, folder: Path) -> list[Figure]:
 
 
 def reaches(rows: Rows) -> dict[int, str]:
+    """Each reach and its variant, smallest first."""
     return {r["reach"]: r["variant"] for r in rows.where(kind="fit")}
-
-
-def marks_of(rows: Rows) -> list[int]:
-    return sorted({r["marks"] for r in rows.where(kind="count")})
 
 
 def reach(rows: Rows, folder: Path) -> Figure:
@@ -83,9 +80,5 @@ def samples(rows: Rows, folder: Path) -> list[Figure]:
         "The first picture for each number of marks, not chosen; the first seed. Green cross: the mark was hit; red: it was "
         "not. The same marks and noise in every row.",
     )
-    sheets = {}
-    for variant in reaches(rows).values():
-        row = next(iter(last(rows, variant).values()))[0]
-        sheets[variant] = folder.parents[1] / "runs" / row["run"] / "samples" / f"step_{row['step']:08d}.png"
-    marks = marks_of(rows)
+    sheets, marks = {v: last_sheet(rows, v, folder) for v in reaches(rows).values()}, marks_of(rows)
     return strips(folder, figure, sheets, marks, tuple(marks))

@@ -137,11 +137,11 @@ class SceneRun:
         marks = self.judge.asked(count, crowded)
         images = self.sample(marks, self.noise(count))
         found = self.judge.detector(images)
-        shown = torch.arange(len(images)).view(len(e.marks), -1)[:, : COLUMNS if last else COLUMNS // 2]
-        few = marks.rows(shown.flatten())
-        hit = match(found.rows(shown.flatten()), few, e.radius)[0]
-        drawn = crossed(images[shown.flatten()], few, hit).unflatten(0, shown.shape)
-        write_sheet(self.folder.path / "samples" / sheet, drawn)
+        each = torch.arange(len(images), device=self.device).view(len(e.marks), -1)
+        shown = each[:, : COLUMNS if last else COLUMNS // 2].flatten()
+        few = marks.rows(shown)
+        drawn = crossed(images[shown], few, match(found.rows(shown), few, e.radius)[0])
+        write_sheet(self.folder.path / "samples" / sheet, drawn.unflatten(0, (len(e.marks), -1)))
         rows = curve(found, marks, e.radius, "crowded" if crowded else "count")
         return rows + (nearness(found, marks, e.radius, NEAR) if crowded or (last and not self.judge.crowded) else [])
 

@@ -3,7 +3,15 @@
 from pathlib import Path
 
 from recombine.figures import Figure, canvas
+from recombine.studies.base import Rows
+from recombine.studies.scenes.outcomes import last
 from recombine.studies.scenes.pictures import cut
+
+
+def last_sheet(rows: Rows, variant: str, folder: Path) -> Path:
+    """What the first seed of a variant drew at the end; `folder` is that of the study's figures."""
+    row = next(iter(last(rows, variant).values()))[0]
+    return folder.parents[1] / "runs" / row["run"] / "samples" / f"step_{row['step']:08d}.png"
 
 
 def strips(
