@@ -57,7 +57,8 @@ def curves(rows: Rows, folder: Path) -> Figure:
         "How many objects can be asked for",
         "Bold: share of pictures that are right (every mark hit, no object more) or, where training pictures hold objects that "
         "are not told, complete (every mark hit), with its 95 % interval; thin lines are seeds. Dotted: share of all marks "
-        "that are hit. Dashed grey: real pictures of the same scenes, by the same detector. Dash-dotted, where marks keep a "
+        "that are hit. Dashed: complete ones where right ones are judged; in grey, real pictures of the same scenes, by the "
+        "same detector. Dash-dotted, where marks keep a "
         "distance: the bold share at marks as near to each other as in real scenes. Shaded: numbers of objects in training. "
         "The vertical line is K_max, where the bold line leaves the upper half; the triangle is the paper's.",
     )
@@ -74,7 +75,8 @@ def curves(rows: Rows, folder: Path) -> Figure:
             line[0].set_ylabel("share of pictures")
         for axis in axes[-1]:
             axis.set_xlabel("marks")
-        legend = axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+        lines = {line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]}
+        legend = axes[0][-1].legend(handles=[*lines.values()], loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
         for line in legend.get_lines():
             line.set_color(INK)
     return figure
@@ -92,6 +94,9 @@ def one_curve(axis: Any, rows: Rows, variant: str) -> None:
     axis.fill_between(marks, low, high, color=ink, alpha=0.18, lw=0)
     hits = [fmean(found.one(marks=k)["hits"] for found in seeds.values()) for k in marks]
     axis.plot(marks, hits, color=ink, lw=1.2, ls=":", label="marks hit")
+    if column == "right":
+        alone = [pooled(seeds, k, "complete")[0] for k in marks]
+        axis.plot(marks, alone, color=ink, lw=1, ls=(0, (6, 2)), alpha=0.8, label="complete, where right is judged")
     axis.plot(marks, share, color=ink, marker="o", ms=3, label="right or complete")
     if rows.where(kind="crowded", variant=variant):
         near = [pooled(last(rows, variant, "crowded"), k, column)[0] for k in marks]

@@ -19,7 +19,7 @@ from recombine.studies.base import Claim, Judgement, Row, Rows, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import clear, gain
 from recombine.studies.scenes import locality_figures
-from recombine.studies.scenes.outcomes import Point, able, correlation, facts, local, points, trusted
+from recombine.studies.scenes.outcomes import Point, able, correlation, local, points, trusted, usual
 from recombine.studies.scenes.runs import compute
 from recombine.studies.scenes.settings import SceneSettings, settings
 
@@ -28,8 +28,6 @@ ORDER = {"condition": (("exp1", "exp2"), ("exp1", "exp3")), "pixel": (("exp1", "
 MARGIN = 0.05
 """By how much, at least."""
 POINTS = 12
-USUAL = 3
-"""The largest number of objects that most experiments are trained on."""
 
 
 def run(settings: SceneSettings, lab: Lab) -> Iterator[Row]:
@@ -54,9 +52,7 @@ def judge_order(rows: Rows) -> Judgement:
 def judge_scatter(rows: Rows) -> Judgement:
     """Over the experiments trained on one to three objects, as the paper's: then K_max alone says how far a model goes. From
     the look on at which a run draws one object where it is told; all other ways of choosing points stand beside it."""
-    everything = points(trusted(rows))
-    usual = [p for p in everything if facts(rows, p.variant)["trained"] == USUAL]
-    found = able(usual)
+    found = able(usual(trusted(rows)))
     if len(found) < POINTS:
         raise LookupError(f"{len(found)} points; {POINTS} are needed")
     rho = correlation(found)
@@ -64,7 +60,7 @@ def judge_scatter(rows: Rows) -> Judgement:
     ends = {(p.variant, p.seed): p for p in found}
     learned = [p for p in found if "L" not in p.variant]
     other = {"at the end alone": list(ends.values()), "locality learned, not built in": learned}
-    for name, some in (other | {"all looks": usual, "all looks and training sets": everything}).items():
+    for name, some in (other | {"all looks": usual(rows), "all looks and training sets": points(rows)}).items():
         try:
             measured[f"rank correlation, {name}"] = correlation(some)
         except LookupError:
@@ -105,7 +101,7 @@ STUDY = Study(
     cost={
         "smoke": "25 s, one core; nothing after length",
         "laptop": "10 min on one core; nothing after length",
-        "full": "55 min (the first seed: 18), one H200, 3 seeds; nothing after length",
+        "full": "45 min, three at a time on one H200, 3 seeds; nothing after length",
     },
     settings=settings,
     compute=run,

@@ -12,7 +12,7 @@ from recombine.measure.locality_map import LocalityMap, draw_map
 from recombine.studies.base import Rows
 from recombine.studies.concept_space.axes import log_ticks
 from recombine.studies.scenes.length_figures import GREY, color
-from recombine.studies.scenes.outcomes import NAMES, Point, correlation, last, points, title, variants_of
+from recombine.studies.scenes.outcomes import NAMES, Point, able, correlation, last, points, title, usual, variants_of
 from recombine.studies.scenes.pictures import read_heat
 
 EVEN = (2 * RADIUS) ** 2
@@ -21,17 +21,19 @@ EVEN = (2 * RADIUS) ** 2
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
     shown = maps(rows, folder)
-    return [scatter(points(rows), folder), levels(rows, folder), *([shown] if shown else [])]
+    return [scatter(rows, folder), levels(rows, folder), *([shown] if shown else [])]
 
 
-def scatter(found: list[Point], folder: Path) -> Figure:
+def scatter(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
         "scatter",
         "Locality and length",
         "Each point is a run at a checkpoint: how local it is in its conditions (mean over noise levels), and by how much its "
         "K_max exceeds the largest number of objects in training. Larger and fuller points are later in training; a line "
-        "joins the checkpoints of one run. Points are moved a little up or down so that they do not cover each other.",
+        "joins the checkpoints of one run; circles were trained on one to three objects. Points are moved a little up or down "
+        "so that they do not cover each other.",
     )
+    found = points(rows)
     variants = list(dict.fromkeys(p.variant for p in found))
     with canvas(folder, figure, size=(7.4, 4.4)) as axis:
         for i, variant in enumerate(variants):
@@ -41,7 +43,7 @@ def scatter(found: list[Point], folder: Path) -> Figure:
         axis.axhline(0, color=GREY, lw=0.8, ls=":")
         axis.set(xlabel="conditional locality", ylabel="K_max less the trained number", xlim=(0, 1.03))
         axis.yaxis.get_major_locator().set_params(integer=True)
-        axis.set_title(correlation_text(found), fontsize=9)
+        axis.set_title(correlation_text(able(usual(rows)), found), fontsize=9)
         lines = [axis.plot([], [], color=color(v), marker=shape(v), ls="", label=title(v))[0] for v in variants]
         axis.legend(handles=lines, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
     return figure
@@ -60,9 +62,13 @@ def shape(variant: str) -> str:
     return "o" if variant in NAMES else "s" if variant.endswith("1 object") else "^"
 
 
-def correlation_text(found: list[Point]) -> str:
+def correlation_text(judged: list[Point], found: list[Point]) -> str:
+    """Of the points that the claim is about, and of all that are shown."""
     try:
-        return f"rank correlation {correlation(found):.2f} over {len(found)} points"
+        text = f"rank correlation {correlation(judged):.2f} over {len(judged)} points"
+        return (
+            text if len(judged) == len(found) else f"{text} (circles), {correlation(found):.2f} over all {len(found)}"
+        )
     except LookupError:
         return f"{len(found)} points"
 

@@ -23,7 +23,8 @@ PAPER = {"exp1": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9, "exp2, 1 objec
          "exp2L, 1 object": 5, "exp2L, 1-5 objects": 10}  # fmt: skip
 """K_max in the paper's table 1; of the control it says only that it fails."""
 
-
+USUAL = 3
+"""The largest number of objects that most experiments are trained on."""
 DECIDED = 0.4
 """The time from which on marks matter: below, taking one away changes next to nothing, and the share of nothing is noise."""
 
@@ -95,6 +96,11 @@ def reached(rows: Rows, variant: str, kind: str = "count", by: Callable[..., int
     return over_seeds([float(by(some, strict)) for some in last(rows, variant, kind).values()])
 
 
+def marks_alone(rows: Rows, variant: str) -> Found:
+    """K_max if objects besides those asked for were no error: every mark is hit."""
+    return over_seeds([float(k_max(some, total=False)) for some in last(rows, variant).values()])
+
+
 def mean_local(some: Rows, column: str) -> float:
     """The mean over the noise levels at which it is decided what is drawn where (all, if none is so high); those at which
     nothing could be measured are left out. LookupError where that leaves none."""
@@ -132,6 +138,11 @@ def able(found: list[Point]) -> list[Point]:
         if p.k_max >= 1:
             first[p.variant, p.seed] = min(p.step, first.get((p.variant, p.seed), p.step))
     return [p for p in found if p.step >= first.get((p.variant, p.seed), p.step + 1)]
+
+
+def usual(rows: Rows) -> list[Point]:
+    """Those of the experiments trained on one to three objects, as the paper's are."""
+    return [p for p in points(rows) if facts(rows, p.variant)["trained"] == USUAL]
 
 
 def correlation(found: list[Point]) -> float:
