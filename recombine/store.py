@@ -152,6 +152,7 @@ class RunFolder:
         for name in (
             "done.json",
             "state.safetensors",
+            "spent.json",
             "model.safetensors",
             "metrics.jsonl",
             "config.json",
@@ -181,8 +182,15 @@ class RunFolder:
         keep = lambda r: r["step"] < step or (r["step"] == step and r["kind"] == "train")  # noqa: E731
         write_rows(self.path / "metrics.jsonl", [r for r in self.rows() if keep(r)])
 
-    def save_state(self, tensors: dict[str, Tensor], step: int) -> None:
+    def save_state(self, tensors: dict[str, Tensor], step: int, spent: dict[str, float] | None = None) -> None:
+        """`spent`: the seconds it took so far, in a file of its own: equal runs have equal states, but not equal times."""
         self._save("state.safetensors", tensors, step)
+        if spent:
+            write_json(self.path / "spent.json", spent)
+
+    def spent(self) -> dict[str, float]:
+        path = self.path / "spent.json"
+        return read_json(path) if path.exists() else {}
 
     def save_model(self, tensors: dict[str, Tensor], step: int) -> str:
         """The fingerprint of what was saved."""
@@ -205,6 +213,7 @@ class RunFolder:
 
     def finish(self, facts: Row) -> None:
         write_json(self.path / "done.json", facts)
+        (self.path / "spent.json").unlink(missing_ok=True)
 
 
 def lockable(root: Path) -> bool:

@@ -9,7 +9,7 @@ import torch
 from tiny import CONFIG, QUIET, batch, fit, loss, net, outcome
 
 from recombine.config import UsageError
-from recombine.store import RunFolder
+from recombine.store import RunFolder, read_json, write_json
 from recombine.train.fit import Diverged, Fit, TrainConfig
 from recombine.train.loop import share, train
 from recombine.train.vector import Vector
@@ -141,12 +141,38 @@ def test_ctrl_c_twice_stops_at_once_and_the_last_save_stands(tmp_path, whole):
     assert outcome(fit(tmp_path)) == outcome(whole)
 
 
-def test_ctrl_c_while_observing_the_end_finishes_the_run_and_still_stops(tmp_path, whole):
+@pytest.mark.parametrize(("step", "times"), [(0, 1), (5, 1), (12, 1), (5, 2)])
+def test_ctrl_c_while_observing_does_not_wait_for_it_and_resumes_exactly(tmp_path, whole, step, times):
     folder, model = RunFolder(tmp_path, CONFIG), net()
+
+    def observe(at: int) -> list[dict]:
+        try:
+            for _ in range(times if at == step else 0):
+                signal.raise_signal(signal.SIGINT)
+        finally:
+            if times == 2:
+                signal.raise_signal(signal.SIGINT)
+        assert at < step, "it should have stopped"
+        return [{"kind": "sum", "step": at, "value": float(sum(p.detach().sum() for p in model.parameters()))}]
+
     with pytest.raises(KeyboardInterrupt):
-        train(model, loss, batch, CONFIG, folder, QUIET, lambda s: signal.raise_signal(signal.SIGINT) or [], (12,))
-    assert folder.done
-    assert folder.load_model().keys() == whole.load_model().keys()
+        train(model, loss, batch, CONFIG, folder, QUIET, observe, (0, 5, 12) if times == 1 else (5,))
+    assert not folder.done
+    assert (folder.load_state() is None) == (times == 2), "a second Ctrl-C does not wait for a save either"
+    assert times == 2 or folder.load_state()[1] == step
+    assert outcome(fit(tmp_path)) == outcome(whole)
+
+
+def test_a_resumed_run_has_taken_the_time_before_it_too(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        fit(tmp_path, batch=interrupting(4))
+    folder = RunFolder(tmp_path, CONFIG)
+    assert 0 < folder.spent()["seconds"] < 60
+    write_json(folder.path / "spent.json", {"seconds": 1000.0, "observing": 100.0})
+    done = read_json(fit(tmp_path).path / "done.json")
+    assert 1000 < done["seconds"] < 1060
+    assert 100 <= done["observing"] < 160
+    assert folder.spent() == {}, "it is told in done.json"
 
 
 def test_the_old_answer_to_ctrl_c_is_put_back(tmp_path):

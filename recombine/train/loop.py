@@ -72,60 +72,93 @@ def _resume(fit: Fit, folder: RunFolder) -> None:
         folder.rewind(fit.step)
 
 
+class Clock:
+    """Seconds that a run has taken, and how many of them went into measuring; of one that was resumed, all together."""
+
+    def __init__(self, spent: dict[str, float]) -> None:
+        self.before, self.observing, self.began = (
+            spent.get("seconds", 0.0),
+            spent.get("observing", 0.0),
+            time.perf_counter(),
+        )
+        self.saved = self.began
+
+    def spent(self) -> dict[str, float]:
+        seconds = self.before + time.perf_counter() - self.began
+        return {"seconds": round(seconds, 2), "observing": round(self.observing, 2)}
+
+
 def _loop(fit: Fit, batch: Callable, folder: RunFolder, observe: Callable | None, observe_at: set[int]) -> None:
-    machine, config, began = fit.machine, fit.config, time.perf_counter()
-    saved, observing = began, 0.0
-    with machine.progress(folder.digest, config.steps, fit.step) as bar, patience() as interrupted:
+    machine, config, clock = fit.machine, fit.config, Clock(folder.spent() if fit.step else {})
+    with machine.progress(folder.digest, config.steps, fit.step) as bar, patience() as wish:
         while True:
-            if interrupted():
-                _save(fit, folder)
+            if wish.count:
+                _save(fit, folder, clock)
                 raise KeyboardInterrupt
             if observe and fit.step in observe_at:
-                observing += _observe(fit, folder, observe)
+                _observe(fit, folder, observe, clock, wish)
             if fit.step >= config.steps:
                 break
             values = fit.advance(share(batch(fit.step), machine.rank, machine.processes))
             if fit.step % config.log_every == 0 or fit.step == config.steps:
                 _log(fit, folder, values, bar)
-            if time.perf_counter() - saved > machine.save_seconds:
-                _save(fit, folder)
-                saved = time.perf_counter()
-    _finish(fit, folder, time.perf_counter() - began, observing)
-    if interrupted():
+            if time.perf_counter() - clock.saved > machine.save_seconds:
+                _save(fit, folder, clock)
+    _finish(fit, folder, clock)
+    if wish.count:
         raise KeyboardInterrupt
 
 
-@contextmanager
-def patience() -> Iterator[Callable[[], bool]]:
+class Wish:
     """Ctrl-C once is a wish, granted between two steps, where what is saved is whole (half an update would not resume
-    exactly); twice, it stops at once and the last save stands. Only the main thread receives it."""
-    wishes: list[int] = []
+    exactly), or `at_once` where nothing is changed; twice, it stops and the last save stands."""
 
-    def wish(number: int, frame: Any) -> None:
-        wishes.append(number)
-        if len(wishes) > 1:
+    def __init__(self) -> None:
+        self.count, self.granted = 0, False
+
+    def __call__(self, number: int, frame: Any) -> None:
+        self.count += 1
+        if self.count > 1 or self.granted:
             raise KeyboardInterrupt
 
+    @contextmanager
+    def at_once(self, allowed: bool) -> Iterator[None]:
+        self.granted = allowed
+        try:
+            yield
+        finally:
+            self.granted = False
+
+
+@contextmanager
+def patience() -> Iterator[Wish]:
+    """Only the main thread receives Ctrl-C."""
+    wish = Wish()
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield wish
         return
     before = signal.signal(signal.SIGINT, wish)
     try:
-        yield lambda: bool(wishes)
+        yield wish
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def _observe(fit: Fit, folder: RunFolder, observe: Callable) -> float:
-    """Measure with the averaged weights in place; the seconds it took."""
+def _observe(fit: Fit, folder: RunFolder, observe: Callable, clock: Clock, wish: Wish) -> None:
+    """Measure with the averaged weights in place. What Ctrl-C cuts short is measured again when the run is resumed."""
     began = time.perf_counter()
     fit.check()
     if fit.machine.rank == 0:
-        with fit.averaged():
-            rows = observe(fit.step)
+        try:
+            with fit.averaged(), wish.at_once(fit.machine.processes == 1):
+                rows = observe(fit.step)
+        except KeyboardInterrupt:
+            if wish.count == 1:
+                _save(fit, folder, clock)
+            raise
         folder.append(rows)
     fit.machine.meet()
-    return time.perf_counter() - began
+    clock.observing += time.perf_counter() - began
 
 
 def _log(fit: Fit, folder: RunFolder, values: tuple[Tensor, Tensor], bar: Any) -> None:
@@ -141,18 +174,18 @@ def _log(fit: Fit, folder: RunFolder, values: tuple[Tensor, Tensor], bar: Any) -
     bar(fit.step, f"loss {loss:.4f}")
 
 
-def _save(fit: Fit, folder: RunFolder) -> None:
+def _save(fit: Fit, folder: RunFolder, clock: Clock) -> None:
     fit.check()
     if fit.machine.rank == 0:
-        folder.save_state(fit.state(), fit.step)
+        folder.save_state(fit.state(), fit.step, clock.spent())
+    clock.saved = time.perf_counter()
 
 
-def _finish(fit: Fit, folder: RunFolder, seconds: float, observing: float) -> None:
+def _finish(fit: Fit, folder: RunFolder, clock: Clock) -> None:
     fit.check()
     if fit.machine.rank == 0:
         weights = folder.save_model(fit.ema, fit.step)
         if fit.machine.keep_state:
-            _save(fit, folder)
-        facts = {"step": fit.step, "seconds": round(seconds, 2), "observing": round(observing, 2), "weights": weights}
-        folder.finish(facts | fit.machine.facts())
+            _save(fit, folder, clock)
+        folder.finish({"step": fit.step, **clock.spent(), "weights": weights, **fit.machine.facts()})
     fit.machine.meet()
