@@ -156,18 +156,19 @@ def claims(
     json_: JsonOption = False,
     again: Annotated[bool, typer.Option("--again", help="Judge and draw the rows anew first.")] = False,
 ) -> None:
-    """The table of all claims: expected, measured, verdict."""
+    """The table of all claims: expected, measured, verdict. DIR may also be the folder of one study."""
     from recombine.studies.claims import read_all, shipped, table
 
     root = directory or shipped()
+    here = "" if (root / "study.json").exists() else "*/"
     if again:
         from recombine.machine import commit
         from recombine.studies.lab import judge_again
 
         rules = commit()  # before the results, which may be part of it, change
-        for path in sorted(root.glob("*/study.json")):
+        for path in sorted(root.glob(f"{here}study.json")):
             judge_again(path.parent, rules)
-    paths = sorted(root.glob("*/claims.json"))
+    paths = sorted(root.glob(f"{here}claims.json"))
     if not paths:
         raise UsageError(f"{root}: no claims there (looked for <study>/claims.json)")
     if json_:

@@ -189,6 +189,8 @@ def test_claims_and_report_read_what_is_there(call, out):
     assert status == 0
     assert json.loads(printed) == read_json(out / "composition" / "claims.json")
     assert call("claims", out)[1].startswith("D5a\tsmoke\tcomposition")
+    assert call("claims", out / "composition") == call("claims", out), "the folder of one study will do"
+    assert call("claims", out / "runs")[0] == 2
     status, printed, _ = call("report", out)
     assert (status, Path(printed.strip())) == (0, (out / "index.html").resolve())
 
