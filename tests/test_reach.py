@@ -53,39 +53,52 @@ def test_variants_differ_in_their_reach_alone_and_one_is_that_of_length(scale):
     chosen = reach.settings(scale)
     assert from_json(to_json(chosen)) == chosen
     made = chosen.variants()
-    assert [r.net.reach for r in made.values()] == list(chosen.reaches)
+    assert [r.net.reach for r in made.values()] == list(chosen.reaches) * len(chosen.bases)
     for recipe in made.values():
         recipe.check()
-    first = next(iter(made.values()))
-    assert all(replace(r, net=replace(r.net, reach=first.net.reach)) == first for r in made.values())
-    length = replace(scenes.settings(scale), experiments=("exp3L",)).variants()["exp3L"]
-    assert (digest(length) in {digest(r) for r in made.values()}) == (scale != "laptop"), "its run is used again"
+    for base in chosen.bases:
+        first, *others = (r for name, r in made.items() if name.startswith(base))
+        assert all(replace(r, net=replace(r.net, reach=first.net.reach)) == first for r in others)
+        length = replace(scenes.settings(scale), experiments=(base,)).variants()[base]
+        assert (digest(length) in {digest(r) for r in made.values()}) == (scale != "laptop"), "its run is used again"
 
 
-@pytest.mark.parametrize("wrong", ["reaches=[1,2]", "reaches=[2,1,3]", "reaches=[1,2,16]"])
+def test_two_runs_of_exp_2l_are_those_of_length_and_training_told_of_one_object():
+    chosen, length = reach.settings("full"), scenes.settings("full").variants()
+    made = chosen.variants()
+    assert made["exp2L, reach 2"] == length["exp2L"]
+    assert made["exp2L, reach 8"] == length["exp2L, whole"]
+    assert [reach.told(made[f"exp{i}L, reach 2"]) for i in (2, 3)] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["reaches=[1,2]", "reaches=[2,1,3]", "reaches=[1,2,16]", "bases=[]", 'bases=["exp1"]']
+)
 def test_wrong_reaches_are_one_line(wrong):
     with pytest.raises(UsageError) as told:
         override(reach.settings("smoke"), wrong)
-    assert "reach" in str(told.value)
+    assert wrong[:4] in str(told.value)
     assert "\n" not in str(told.value)
 
 
-def made_up(lengths: dict[int, tuple[int, ...]], inside: dict[int, float], most: int = 9) -> Rows:
-    """Rows in which every reach gets so far in each seed, by a detector that may judge."""
+Lengths = dict[int, tuple[int, ...]]
+
+
+def made_up(lengths: Lengths, inside: dict[int, float], full: float = 0.0, base: str = "exp3L", most: int = 9) -> Rows:
+    """Rows in which every reach gets so far in each seed, by a detector that may judge. `full`: by how much each further cell
+    adds to the share of patches too full. Beyond its length a network hits no mark."""
     rows = [{"kind": "detector", "objects": k, "exact": 1.0} for k in range(most + 1)]
     rows += [{"kind": "real", "marks": k, "right": 1.0, "complete": 1.0} for k in range(1, most + 1)]
     for r, seeds in lengths.items():
-        name = reach.name(r)
-        rows.append({"kind": "variant", "variant": name, "trained": 3, "strict": 1})
-        rows.append({"kind": "fit", "variant": name, "reach": r, "inside": inside[r], "own": 1.0, "touched": 1.0})
-        rows += [
-            {"kind": "overfull", "variant": name, "reach": r, "marks": k, "share": 0.0} for k in range(1, most + 1)
-        ]
+        same = {"variant": reach.name(base, r), "base": base, "reach": r}
+        rows.append({"kind": "variant", "variant": same["variant"], "trained": 3, "strict": int(base == "exp3L")})
+        rows.append({"kind": "fit", **same, "told": 3, "inside": inside[r], "own": 1.0, "touched": 1.0})
+        rows += [{"kind": "overfull", **same, "marks": k, "share": full * r} for k in range(1, most + 1)]
         for seed, far in enumerate(seeds):
             for k in range(1, most + 1):
-                good = float(k <= far)
-                same = {"kind": "count", "variant": name, "seed": seed, "step": 9, "run": "none", "marks": k, "n": 4}
-                rows.append(same | {"right": good, "complete": good, "hits": good, "total": float(k)})
+                good, hits = float(k <= far), min(1.0, far / k)
+                told = {"variant": same["variant"], "seed": seed, "step": 9, "run": "none", "marks": k, "n": 4}
+                rows.append({"kind": "count", **told, "right": good, "complete": good, "hits": hits, "total": float(k)})
     return Rows(rows)
 
 
@@ -110,11 +123,41 @@ def test_there_is_a_best_reach_if_both_ends_fall_short_of_it_in_every_seed(case)
     assert reach.judge_reach(made_up(lengths, inside)).holds == holds
 
 
+FALLS = {1: (8, 8), 2: (7, 7), 3: (5, 6), 4: (3, 4)}
+EVERY = dict.fromkeys(FALLS, 1.0)
+
+
+def both(told_all: Lengths, told_one: Lengths) -> Rows:
+    """Exp 2L's patches are too full from the start."""
+    rest = (r for r in made_up(told_one, EVERY, 0.2, "exp2L") if r["kind"] not in ("detector", "real"))
+    return Rows([*made_up(told_all, EVERY, 0.01), *rest])
+
+
+@pytest.mark.parametrize(
+    ("told_all", "told_one", "holds"),
+    [
+        ({r: (9, 9) for r in FALLS} | {4: (8, 8)}, FALLS, True),
+        (FALLS, {r: (9 - r, 9) for r in FALLS}, False),
+        ({r: (9, 9) for r in FALLS} | {4: (8, 8)}, {1: (8, 6), 2: (7, 9), 3: (5, 9), 4: (3, 8)}, "partly"),
+    ],
+)
+def test_misses_go_with_full_patches_in_every_seed_or_partly(told_all, told_one, holds):
+    found = reach.judge_full(both(told_all, told_one))
+    assert found.holds == holds
+    assert found.measured["exp2L, reach 4: patches too full"] == pytest.approx(0.8)
+    assert found.measured["exp2L, reach 4: missed"] == pytest.approx(sum(1 - k / 9 for k in told_one[4]) / 2)
+
+
 def test_what_cannot_be_compared_is_not_judged():
     rows = made_up({1: (2, 3), 3: (7, 8), 8: (3,)}, INSIDE)
     assert "the same seeds" in judge(find("reach").claims[0], rows, "full", 3, {}).note
     blind = Rows({**r, "exact": 0.5} if r["kind"] == "detector" else r for r in rows)
     assert "may not judge" in judge(find("reach").claims[0], blind, "full", 3, {}).note
+    law = find("reach").claims[1]
+    assert "of both experiments" in judge(law, rows, "full", 3, {}).note
+    assert "fewer seeds" in judge(law, both(FALLS, FALLS | {4: (3,)}), "full", 3, {}).note
+    alike = dict.fromkeys(FALLS, (9, 9))
+    assert "the same" in judge(law, both(alike, alike), "full", 3, {}).note
 
 
 def test_the_study_runs_and_draws_its_figures(tmp_path):
@@ -124,5 +167,5 @@ def test_the_study_runs_and_draws_its_figures(tmp_path):
 
 
 def test_figures_are_drawn_from_any_number_of_seeds(tmp_path):
-    rows = made_up({1: (2, 3), 3: (7, 8), 8: (3, 4)}, INSIDE)
+    rows = both({1: (2, 3), 2: (7, 8), 3: (7, 7), 4: (3, 4)}, FALLS)
     assert [f.name for f in reach_figures.draw(rows, tmp_path / "out" / "reach" / "figures")] == ["reach"]

@@ -4,11 +4,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from recombine.figures import CYCLE, Figure, canvas
+from recombine.figures import Figure, canvas
 from recombine.measure.counting import k_mean
 from recombine.studies.base import Rows
-from recombine.studies.scenes.length_figures import GREY, marks_of
-from recombine.studies.scenes.outcomes import facts, last, reached
+from recombine.studies.scenes.length_figures import GREY, color, marks_of
+from recombine.studies.scenes.outcomes import facts, last, reached, title
 from recombine.studies.scenes.strips import last_sheet, strips
 
 MANY = 9
@@ -19,58 +19,87 @@ def draw(rows: Rows, folder: Path) -> list[Figure]:
     return [reach(rows, folder), *samples(rows, folder)]
 
 
-def reaches(rows: Rows) -> dict[int, str]:
-    """Each reach and its variant, smallest first."""
-    return {r["reach"]: r["variant"] for r in rows.where(kind="fit")}
+def bases(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(rows.where(kind="fit").column("base")))
+
+
+def reaches(rows: Rows, base: str) -> dict[int, str]:
+    """Each reach of an experiment and its variant, smallest first."""
+    return {r["reach"]: r["variant"] for r in rows.where(kind="fit", base=base)}
+
+
+def missed(rows: Rows) -> tuple[dict[str, list[float]], int]:
+    """The share of many marks that each network misses at the end, seed by seed; and how many these are."""
+    many = max(k for k in marks_of(rows) if k <= MANY)
+    variants = rows.where(kind="fit").column("variant")
+    return {v: [1 - some.one(marks=many)["hits"] for some in last(rows, v).values()] for v in variants}, many
 
 
 def reach(rows: Rows, folder: Path) -> Figure:
-    marks = marks_of(rows)
-    many = max(k for k in marks if k <= MANY)
+    many = missed(rows)[1]
     figure = Figure(
         "reach",
         "A patch can be too small, and too large",
-        "Over the number of cells that a patch extends in every direction. Left: K_max (dots are seeds; dashed: by means); "
+        "Left: K_max over the number of cells that a patch extends in every direction (dots are seeds; dashed: by means); "
         "dotted, the largest number of objects in training. Middle: how many objects too many there are for each mark, up to "
-        "twice that number, and what the world says: the share of objects that a patch cuts. Right: the share "
-        f"of {many} marks that are missed, and the share of patches that hold more marks than any training picture had.",
+        "twice that number, where all objects are told in training; and what the world says: the share of objects that a patch "
+        f"cuts. Right: the share of {many} marks that each network misses, over the share of patches that hold more of them "
+        "than training told of; the number beside a point is its reach.",
     )
-    with canvas(folder, figure, 1, 3, size=(11.5, 3.2)) as axes:
-        lengths(axes[0], rows)
-        few = [k for k in marks if k <= 2 * facts(rows, next(iter(reaches(rows).values())))["trained"]]
-        too_many = lambda some: fmean(max(0.0, r["total"] - r["marks"]) / r["marks"] for r in some if r["marks"] in few)  # noqa: E731
-        beside(axes[1], rows, too_many, "objects too many per mark", CYCLE[1])
-        cut = [1 - r["inside"] for r in rows.where(kind="fit")]
-        axes[1].plot(list(reaches(rows)), cut, color=GREY, ls="--", marker="s", ms=3, label="objects that are cut")
-        beside(axes[2], rows, lambda some: 1 - some.one(marks=many)["hits"], f"of {many} marks missed", CYCLE[2])
-        over = rows.where(kind="overfull", marks=many).column("share")
-        axes[2].plot(list(reaches(rows)), over, color=GREY, ls="--", marker="s", ms=3, label="patches too full")
+    with canvas(folder, figure, 1, 3, size=(11.5, 3.4)) as axes:
+        for base in bases(rows):
+            lengths(axes[0], rows, base)
+            misses(axes[2], rows, base)
+        torn(axes[1], rows)
+        for axis in axes[:2]:
+            axis.set(xlabel="reach, in cells", xticks=sorted({r["reach"] for r in rows.where(kind="fit")}))
         for axis in axes:
-            axis.set(xlabel="reach, in cells", xticks=list(reaches(rows)))
             axis.legend(fontsize=8)
-        for axis in axes[1:]:
-            axis.set_ylim(-0.03, None)
-            axis.set_ylabel("share")
+        axes[2].set(xlabel="patches too full", ylabel=f"of {many} marks missed", xlim=(-0.04, 1.09), ylim=(-0.02, None))
     return figure
 
 
-def lengths(axis: Any, rows: Rows) -> None:
-    each = {r: reached(rows, variant) for r, variant in reaches(rows).items()}
-    axis.plot(list(each), [f.mean for f in each.values()], color=CYCLE[0], label="K_max")
+def lengths(axis: Any, rows: Rows, base: str) -> None:
+    each = {r: reached(rows, variant) for r, variant in reaches(rows, base).items()}
+    axis.plot(list(each), [f.mean for f in each.values()], color=color(base), label=title(base))
     for r, found in each.items():
-        axis.plot([r] * len(found.values), found.values, "o", color=CYCLE[0], ms=4.5)
-    mild = [reached(rows, variant, by=k_mean).mean for variant in reaches(rows).values()]
-    axis.plot(list(each), mild, color=CYCLE[0], ls="--", lw=1, label="by means")
-    axis.axhline(facts(rows, next(iter(reaches(rows).values())))["trained"], color=GREY, lw=0.8, ls=":")
+        axis.plot([r] * len(found.values), found.values, "o", color=color(base), ms=4.5)
+    mild = [reached(rows, variant, by=k_mean).mean for variant in reaches(rows, base).values()]
+    axis.plot(list(each), mild, color=color(base), ls="--", lw=1)
+    axis.axhline(facts(rows, next(iter(reaches(rows, base).values())))["trained"], color=GREY, lw=0.8, ls=":")
     axis.set(ylabel="K_max", ylim=(-0.2, marks_of(rows)[-1] + 0.5))
 
 
-def beside(axis: Any, rows: Rows, value: Any, label: str, ink: str) -> None:
-    """A measured value of every reach: seeds as dots, their mean as a line."""
-    each = {r: [value(some) for some in last(rows, variant).values()] for r, variant in reaches(rows).items()}
-    axis.plot(list(each), [fmean(v) for v in each.values()], color=ink, label=label)
-    for r, values in each.items():
-        axis.plot([r] * len(values), values, "o", color=ink, ms=4)
+def torn(axis: Any, rows: Rows) -> None:
+    """Only where no object goes untold can there be one too many."""
+    for base in bases(rows):
+        each = reaches(rows, base)
+        about = facts(rows, next(iter(each.values())))
+        if about["strict"]:
+            few = [k for k in marks_of(rows) if k <= 2 * about["trained"]]
+            values = {r: [too_many(some, few) for some in last(rows, v).values()] for r, v in each.items()}
+            axis.plot(list(values), [fmean(v) for v in values.values()], color=color(base), label="too many per mark")
+            for r, seeds in values.items():
+                axis.plot([r] * len(seeds), seeds, "o", color=color(base), ms=4)
+    cut = {r["reach"]: 1 - r["inside"] for r in rows.where(kind="fit")}
+    axis.plot(list(cut), list(cut.values()), color=GREY, ls="--", marker="s", ms=3, label="objects that are cut")
+    axis.set(ylabel="share", ylim=(-0.03, None))
+
+
+def too_many(some: Rows, few: list[int]) -> float:
+    return fmean(max(0.0, r["total"] - r["marks"]) / r["marks"] for r in some if r["marks"] in few)
+
+
+def misses(axis: Any, rows: Rows, base: str) -> None:
+    found, many = missed(rows)
+    full = {r: rows.where(kind="overfull", marks=many).one(variant=v)["share"] for r, v in reaches(rows, base).items()}
+    for reach, variant in reaches(rows, base).items():
+        axis.plot([full[reach]] * len(found[variant]), found[variant], "o", color=color(base), ms=4, alpha=0.6)
+        at = (full[reach], fmean(found[variant]))
+        axis.annotate(str(reach), at, (5, 0), textcoords="offset points", fontsize=8, color=color(base), va="center")
+    order = sorted(reaches(rows, base), key=lambda r: full[r])
+    means = [fmean(found[reaches(rows, base)[r]]) for r in order]
+    axis.plot([full[r] for r in order], means, color=color(base), lw=1, label=title(base))
 
 
 def samples(rows: Rows, folder: Path) -> list[Figure]:
@@ -80,5 +109,6 @@ def samples(rows: Rows, folder: Path) -> list[Figure]:
         "The first picture for each number of marks, not chosen; the first seed. Green cross: the mark was hit; red: it was "
         "not. The same marks and noise in every row.",
     )
-    sheets, marks = {v: last_sheet(rows, v, folder) for v in reaches(rows).values()}, marks_of(rows)
+    variants, marks = rows.where(kind="fit").column("variant"), marks_of(rows)
+    sheets = {v: last_sheet(rows, v, folder) for v in variants}
     return strips(folder, figure, sheets, marks, tuple(marks))
