@@ -40,9 +40,9 @@ def patch(row: int, column: int, reach: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("reach", [0, 1, 2, 3, 7])
 @pytest.mark.parametrize("where", [(0, 0), (7, 8)])
-@pytest.mark.parametrize("stages", [1, 2, 4])
-def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, stages):
-    net, (x, t) = opened(reach, stages=stages), picture()
+@pytest.mark.parametrize(("stages", "fine"), [(1, 0), (2, 0), (4, 0), (2, 8)])
+def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, stages, fine):
+    net, (x, t) = opened(reach, stages=stages, fine=fine), picture()
     x.requires_grad_()
     inside = patch(*where, reach)
     for channel in range(3):
@@ -53,19 +53,19 @@ def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, s
 
 @pytest.mark.parametrize("placing", [Grid(cells=CELLS), List()], ids=["grid", "list"])
 @pytest.mark.parametrize(("reach", "stages"), [(0, 1), (1, 2), (2, 1), (2, 2), (7, 2)])
-@pytest.mark.parametrize("told", ["patch", "cell"])
-def test_a_place_changes_every_pixel_whose_patch_holds_it_and_no_other(placing, reach, stages, told):
-    net, (x, t) = opened(reach, placing, stages=stages, told=told), picture()
+@pytest.mark.parametrize(("told", "fine"), [("patch", 0), ("cell", 0), ("patch", 8)])
+def test_a_place_changes_every_pixel_whose_patch_holds_it_and_no_other(placing, reach, stages, told, fine):
+    net, (x, t) = opened(reach, placing, stages=stages, told=told, fine=fine), picture()
     for slot in range(4):
         changed = (net(x, t, PLACES) != net(x, t, PLACES.without(slot)))[0].any(0)
         column, row = (PLACES.at[0, slot] * SIDE).long().tolist()
         assert torch.equal(changed, patch(row, column, reach))
 
 
-@pytest.mark.parametrize("told", ["patch", "cell"])
-def test_a_cell_is_denoised_from_its_patch_alone(told):
+@pytest.mark.parametrize(("told", "fine"), [("patch", 0), ("cell", 0), ("patch", 8)])
+def test_a_cell_is_denoised_from_its_patch_alone(told, fine):
     """The literal form: keep one patch and its places, put junk everywhere else, and the cell's answer is the same."""
-    net, (x, t) = opened(2, told=told), picture()
+    net, (x, t) = opened(2, told=told, fine=fine), picture()
     whole = net(x, t, PLACES)
     for row, column in ((0, 0), (7, 8), (14, 15), (9, 2)):
         inside = patch(row, column, 2)
@@ -75,13 +75,37 @@ def test_a_cell_is_denoised_from_its_patch_alone(told):
         assert torch.equal(net(junk, t, told)[..., row, column], whole[..., row, column])
 
 
-def test_the_largest_reach_gives_the_whole_picture_with_the_same_weights():
-    far, close, (x, t) = opened(CELLS - 1), opened(1), picture()
+@pytest.mark.parametrize("fine", [0, 8])
+def test_the_largest_reach_gives_the_whole_picture_with_the_same_weights(fine):
+    far, close, (x, t) = opened(CELLS - 1, fine=fine), opened(1, fine=fine), picture()
     assert {k: v.shape for k, v in far.state_dict().items()} == {k: v.shape for k, v in close.state_dict().items()}
     x.requires_grad_()
     (pulled,) = torch.autograd.grad(far(x, t, PLACES)[0, 0, 0, 0], x)
     assert (pulled != 0).all()
     assert (far(x, t, PLACES) != far(x, t, PLACES.without(1))).all()
+
+
+@pytest.mark.parametrize(("cells", "side"), [(8, 24), (8, 32), (4, 32)])
+@pytest.mark.parametrize("reach", [0, 1, 2])
+def test_convolutions_over_pixels_end_within_the_patch_whatever_the_cells_are(cells, side, reach):
+    """Cells of three pixels are not folded; of those of eight, few layers see little."""
+    net = LocalConfig(cells, reach, width=16, depth=2, heads=2, fine=4).build(List(), (3, side, side)).fine
+    with torch.no_grad():
+        for p in net.parameters():
+            p.normal_(generator=seeded("weights", *p.shape))
+    x = torch.randn(1, 3, side, side, generator=seeded("x")).requires_grad_()
+    tokens, m = torch.randn(1, cells**2, 16, generator=seeded("tokens")), side // cells
+    for row, column in ((0, 0), (2 * m, 3 * m - 1), (3 * m - 1, 2 * m)):
+        (pulled,) = torch.autograd.grad(net(x, tokens, torch.ones(1, 16), cells)[0, 0, row, column], x)
+        felt = pulled[0].ne(0).any(0).nonzero() // m
+        far = (felt - torch.tensor([row // m, column // m])).abs().max()
+        assert far <= reach
+        assert reach == 0 or far >= 1, "they do look beyond the cell"
+
+
+def test_a_network_with_convolutions_starts_at_zero():
+    net, (x, t) = LocalConfig(CELLS, 1, 32, 4, 2, fine=8).build(List(), (3, SIDE, SIDE)), picture()
+    assert not net(x, t, PLACES).any()
 
 
 def test_a_cell_knows_where_it_is():
@@ -119,7 +143,9 @@ def test_radii_add_up_to_the_reach():
             assert max(radii) - min(radii) <= 1
 
 
-@pytest.mark.parametrize("bad", [{"reach": 16}, {"reach": -1}, {"width": 30}, {"depth": 3}, {"cells": 0}, {"heads": 3}])
+@pytest.mark.parametrize(
+    "bad", [{"reach": 16}, {"reach": -1}, {"width": 30}, {"depth": 3}, {"cells": 0}, {"heads": 3}, {"fine": -1}]
+)
 def test_impossible_networks_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         LocalConfig(**bad)

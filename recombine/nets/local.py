@@ -14,7 +14,11 @@ the tokens that are updated there, whose patch it is; no source ever holds it. O
 (`told="cell"`), from where others hear of it. Either way gradients and effects are exactly zero outside the patch, and
 nowhere inside. But marks in cells tell the network which pixels a place belongs to, and even one that
 reaches over the whole picture learns to be local from that. So the control, the same network with a large reach, needs the
-vector: there, all that is local about it is its reach."""
+vector: there, all that is local about it is its reach.
+
+A token that is turned into a cell of pixels knows its neighbours' pixels only as far as its vector holds them, and pictures
+show seams between cells. With `fine` a few convolutions beside the tokens look at the noisy pixels themselves, no farther than
+the reach; what a cell's token has to say is then turned into pixels one by one, with what these found there."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -31,14 +35,14 @@ from recombine.nets.placing import PlacedConfig, Placing, reader
 from recombine.nets.transformer import modulated, sincos, waves
 from recombine.worlds.places import Places
 
-TIME_WAVES = 256
+TIME_WAVES, FINE_DEPTH = 256, 4
 
 
 @dataclass(frozen=True)
 class LocalConfig(PlacedConfig):
     """`cells`: the picture is a grid of cells x cells. `reach`: how many cells away a cell still listens, so its patch has a
     side of 2 reach + 1. `depth`: layers of all `stages` together. `told`: whether a cell is told of all places in its patch
-    or of those in itself."""
+    or of those in itself. `fine`: channels of the convolutions beside the tokens; 0: none."""
 
     cells: int = 16
     reach: int = 2
@@ -48,11 +52,14 @@ class LocalConfig(PlacedConfig):
     stages: int = 2
     mlp_ratio: int = 4
     told: Literal["patch", "cell"] = "patch"
+    fine: int = 0
 
     def __post_init__(self) -> None:
         for name in ("cells", "width", "depth", "heads", "stages", "mlp_ratio"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        if self.fine < 0:
+            raise ValueError(f"fine must not be negative, not {self.fine}")
         if not 0 <= self.reach < self.cells:
             raise ValueError(f"reach must lie between 0 and {self.cells - 1}, one less than cells, not {self.reach}")
         if self.width % self.heads or self.width % 4:
@@ -123,6 +130,40 @@ class LocalBlock(nn.Module):
         return x + gate2 * self.mlp(modulated(x, shift2, scale2))
 
 
+class Fine(nn.Module):
+    """Convolutions over the noisy pixels (of a folded picture, where cells allow it), and from each pixel and the token of its
+    cell to an answer. A layer that would look beyond the patch of a pixel at the edge of its cell looks at the pixel alone.
+    Starts at exactly zero."""
+
+    def __init__(self, config: LocalConfig, shape: Shape, told: int):
+        super().__init__()
+        patch, c = shape[1] // config.cells, config.fine
+        self.fold = 1 if patch % 2 else 2
+        self.side, dim = patch // self.fold, shape[0] * self.fold**2
+        self.near = [i < config.reach * self.side for i in range(FINE_DEPTH)]
+        sizes = [dim, *[c] * (FINE_DEPTH - 1)]
+        self.convolutions = nn.ModuleList(nn.Conv2d(size, c, 3, padding=1) for size in sizes)
+        self.modulation = nn.Linear(told, 2 * c * (FINE_DEPTH - 1))
+        self.token = nn.Linear(config.width, c * self.side**2)
+        self.join, self.leave = nn.Conv2d(2 * c, 2 * c, 1), nn.Conv2d(2 * c, dim, 1)
+        for zero in (self.modulation.weight, self.modulation.bias, self.leave.weight, self.leave.bias):
+            nn.init.zeros_(zero)
+
+    def look(self, layer: int, y: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h w"]:
+        own = self.convolutions[layer]
+        return own(y) if self.near[layer] else F.conv2d(y, own.weight[..., 1:2, 1:2], own.bias)
+
+    def forward(
+        self, x: Float[Tensor, "b c h w"], tokens: Float[Tensor, "b l d"], told: Float[Tensor, "b d"], cells: int
+    ) -> Float[Tensor, "b c h w"]:
+        y = self.look(0, F.pixel_unshuffle(x, self.fold))
+        for i, m in enumerate(self.modulation(told)[:, None].chunk(FINE_DEPTH - 1, dim=-1), 1):
+            each = modulated(y.flatten(2).mT, *m.chunk(2, dim=-1)).mT.unflatten(2, y.shape[2:])
+            y = y + self.look(i, F.silu(each))
+        heard = to_grid(self.token(tokens), self.side, cells)
+        return F.pixel_shuffle(self.leave(F.silu(self.join(torch.cat((y, heard), 1)))), self.fold)
+
+
 class LocalNet(nn.Module):
     """(noisy picture, time, places) -> something of the picture's shape. Starts at exactly zero."""
 
@@ -135,6 +176,7 @@ class LocalNet(nn.Module):
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
         self.places = nn.Sequential(reader(placing.patch_size(config.told_reach), d), nn.SiLU(), nn.Linear(d, d))
         self.enter, self.leave = nn.Linear(dim, d), nn.Linear(d, dim)
+        self.fine = Fine(config, shape, d) if config.fine else None
         self.modulation = nn.Linear(d, (6 * config.depth + 2) * d)
         self.blocks = nn.ModuleList(LocalBlock(config) for _ in range(config.depth))
         for zero in (self.leave.weight, self.leave.bias, self.modulation.weight, self.modulation.bias):
@@ -148,8 +190,8 @@ class LocalNet(nn.Module):
         self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Places
     ) -> Float[Tensor, "b c h w"]:
         config = self.config
-        told = self.modulation(F.silu(self.time(waves(1000 * t, TIME_WAVES))))
-        *each, last = told.split([6 * config.width] * config.depth + [2 * config.width], dim=-1)
+        time = F.silu(self.time(waves(1000 * t, TIME_WAVES)))
+        *each, last = self.modulation(time).split([6 * config.width] * config.depth + [2 * config.width], dim=-1)
         places = self.places(self.placing.patch_code(condition, config.cells, config.told_reach))
         y = self.enter(to_tokens(x, self.patch))
         y = y + self.position.to(y.dtype) + (places if config.told == "cell" else 0)
@@ -160,8 +202,9 @@ class LocalNet(nn.Module):
                 y = y + places
             for block, m in layers[stage * per_stage : (stage + 1) * per_stage]:
                 y = block(y, source, mask, m)
-        out = self.leave(modulated(y, *last[:, None].chunk(2, dim=-1)))
-        return to_grid(out, self.patch, config.cells)
+        y = modulated(y, *last[:, None].chunk(2, dim=-1))
+        out = to_grid(self.leave(y), self.patch, config.cells)
+        return out + self.fine(x, y, time, config.cells) if self.fine else out
 
     def sees(self, places: Places) -> Bool[Tensor, "b h w"]:
         """The pixels whose patch holds a place. What they answer depends on the condition, what others answer does not."""
