@@ -159,19 +159,34 @@ def _convert_tuple(value: Any, items: tuple[Any, ...], path: str, trust: tuple[s
 
 def override(config: Any, *assignments: str) -> Any:
     """`config` with some fields replaced: `train.steps=500`, `mu=[1,2]`, `net.qk_norm=false`. A path may leave out its
-    beginning where only one field fits: `world=...` for `recipe.world=...`. The result is checked once, as a whole, so that
-    the order of assignments does not matter."""
-    plain = to_json(config)
+    beginning where only one field fits: `world=...` for `recipe.world=...`. What is outside is replaced before what is inside,
+    and the result is checked once, as a whole, so that the order of assignments does not matter. Last, what has to look at the
+    disk to be complete does so (`settled`)."""
+    plain, known = to_json(config), {class_path(type(c)): type(c) for _, c in [("", config), *_inner(config)]}
+    given = []
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
         if not equals or not path:
             raise UsageError(f"--set {assignment}: write path=value")
-        _assign(config, plain, path, text)
+        given.append((path, text))
+    for path, text in sorted(given, key=lambda one: _depth(plain, one[0])):
+        _assign(plain, path, text, known)
     del plain["class"]
     try:
-        return _build(type(config), plain, TRUSTED, "--set") if assignments else config
+        return _settled(_build(type(config), plain, TRUSTED, "--set")) if assignments else config
     except UsageError as error:
         raise UsageError(str(error).replace("--set.", "--set ", 1)) from None
+
+
+def _settled(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_settled, value))
+    if not dataclasses.is_dataclass(value):
+        return value
+    held = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    changed = {name: new for name, old in held.items() if (new := _settled(old)) is not old and new != old}
+    value = dataclasses.replace(value, **changed) if changed else value
+    return value.settled() if hasattr(value, "settled") else value
 
 
 def _parse(text: str, hint: Any) -> Any:
@@ -184,27 +199,44 @@ def _parse(text: str, hint: Any) -> Any:
         return text
 
 
-def _assign(config: Any, plain: Any, path: str, text: str) -> None:
-    path = _whole_path(config, path)
+Known = dict[str, type]
+"""Class paths and the classes that are meant."""
+
+
+def _assign(plain: JSON, path: str, text: str, known: Known) -> None:
+    path = _whole_path(plain, path)
     *above, last = path.split(".")
     for key in above:
-        _check_field(config, key, path)
-        config, plain = getattr(config, key), plain[key]
-    hint = _check_field(config, last, path)
+        _check_field(plain, key, path, known)
+        plain = plain[key]
+    hint = _check_field(plain, last, path, known)
     plain[last] = to_json(from_json(_parse(text, hint), hint, path=f"--set {path}"))
 
 
-def _whole_path(config: Any, path: str) -> str:
-    """`path`, or the one path below `config` that ends in it."""
+def _depth(plain: JSON, path: str) -> float:
+    """How far inside a path ends; one that leads nowhere yet, or to several fields, comes last."""
+    try:
+        whole = _whole_path(plain, path)
+    except UsageError:
+        return math.inf
+    return float(whole.count(".")) if whole.partition(".")[0] in plain else math.inf
+
+
+def _whole_path(plain: JSON, path: str) -> str:
+    """`path`, or the one path below `plain` that ends in it."""
     first = path.partition(".")[0]
-    if any(f.name == first for f in dataclasses.fields(config)):
+    if first in plain:
         return path
-    found = [
-        f"{where}.{path}" for where, inner in _inner(config) if any(f.name == first for f in dataclasses.fields(inner))
-    ]
+    found = [f"{where}.{path}" for where, inner in _below(plain) if first in inner]
     if len(found) > 1:
         raise UsageError(f"--set {path}: which one? {', '.join(found)}")
     return found[0] if found else path
+
+
+def _below(plain: JSON, above: str = "") -> list[tuple[str, JSON]]:
+    """All configs inside the plain form of one, with their paths."""
+    held = [(above + name, value) for name, value in plain.items() if isinstance(value, dict)]
+    return held + [found for where, value in held for found in _below(value, f"{where}.")]
 
 
 def _inner(config: Any, above: str = "") -> list[tuple[str, Any]]:
@@ -226,11 +258,12 @@ def leaves(config: Any, above: str = "") -> Iterator[tuple[str, str]]:
             yield above + f.name, plain if isinstance(plain, str) else json.dumps(plain)
 
 
-def _check_field(config: Any, key: str, path: str) -> Any:
+def _check_field(plain: JSON, key: str, path: str, known: Known) -> Any:
     """The declared type of a field, or a UsageError that names the fields there are."""
-    if not dataclasses.is_dataclass(config):
+    if not isinstance(plain, dict):
         raise UsageError(f"--set {path}: {key} lies below a plain value")
-    names = [f.name for f in dataclasses.fields(config)]
+    cls = known.get(plain["class"]) or find_class(plain["class"], TRUSTED, f"--set {path}")
+    names = [f.name for f in dataclasses.fields(cls)]
     if key not in names:
-        raise UsageError(f"--set {path}: no field {key!r} in {type(config).__name__}; it has {', '.join(names)}")
-    return typing.get_type_hints(type(config))[key]
+        raise UsageError(f"--set {path}: no field {key!r} in {cls.__name__}; it has {', '.join(names)}")
+    return typing.get_type_hints(cls)[key]

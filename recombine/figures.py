@@ -83,8 +83,14 @@ def save(drawing: "Drawing", folder: Path, figure: Figure) -> None:
     """Whole files at once: another command may be reading them."""
     from recombine.store import write_atomic  # brings torch, which those who only read figures do without
 
-    lines, pixels = StringIO(), BytesIO()
-    drawing.savefig(lines, format="svg", metadata={"Date": None, "Title": figure.title})
+    lines, pixels, facts = StringIO(), BytesIO(), {"Date": None, "Title": figure.title}
+    try:
+        drawing.savefig(lines, format="svg", metadata=facts)
+    except ValueError:  # a user's own name with dollar signs that is no mathematics
+        for text in drawing.findobj(lambda artist: hasattr(artist, "set_parse_math")):
+            text.set_parse_math(False)
+        lines = StringIO()
+        drawing.savefig(lines, format="svg", metadata=facts)
     write_atomic(folder / f"{figure.name}.svg", lines.getvalue().replace(INK, "currentColor"))
     drawing.set_layout_engine("none")  # it is laid out by now, and to do so takes a third of the time
     drawing.savefig(pixels, format="png", dpi=160, facecolor="white")

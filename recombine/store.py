@@ -138,10 +138,12 @@ class RunFolder:
             yield mine
 
     def open(self) -> None:
-        """Make the folder and write its config; a folder that is there must hold this very config."""
+        """Make the folder and write its config; a folder that is there must hold this very config. (Where it does, nothing is
+        built from it, so configs of anybody's own classes are fine.)"""
         path = self.path / "config.json"
         if path.exists():
-            read_config(self.path)
+            if read_json(path) != to_json(self.config):
+                read_config(self.path)
             return
         if self.basis:
             write_atomic(self.path / "basis.txt", self.basis)

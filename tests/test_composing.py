@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from tiny import QUIET
 
 from recombine.config import UsageError
-from recombine.measure.composing import Composing, composing, judges
+from recombine.measure.composing import Composing, composing, drawn, judges
 from recombine.measure.probes import Reader
 from recombine.rng import seeded
 from recombine.worlds.factors import Split
+from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
 
 DOCS = Path(__file__).parents[1] / "docs" / "own-model.md"
@@ -61,6 +63,8 @@ def test_a_wrong_split_or_probe_is_named_before_anything_is_trained(monkeypatch)
         judged(painter(), split=Split(((0, 5),)))
     with pytest.raises(UsageError, match="shape"):
         judged(lambda composition, count: torch.rand(1))
+    with pytest.raises(UsageError, match="steps=0: both must be positive"):
+        judged(painter(), steps=0)
 
 
 def test_the_split_says_what_was_seen():
@@ -71,6 +75,46 @@ def test_the_split_says_what_was_seen():
         found.level(2)
     with pytest.raises(UsageError, match="no probe eye; there are wary, read"):
         found.level(0, "eye")
+
+
+class ByShade:
+    """Reads the pictures of `lacking`."""
+
+    name = "wary"
+
+    def __call__(self, images):
+        shade = (images[:, 0, 0, 0] * 25.5).round().long() % 3
+        return torch.tensor([[0, 0], [0, 1], [1, 0]])[shade]
+
+
+@pytest.fixture
+def lacking(tmp_path) -> Folder:
+    """Two pictures of every cup and bowl, but of no red bowl."""
+    rows = ["file,what,color"]
+    for i, (what, color) in enumerate([("cup", "blue"), ("cup", "red"), ("bowl", "blue")] * 2):
+        Image.new("RGB", (20, 20), (10 * i, 0, 0)).save(tmp_path / f"{i}.png")
+        rows.append(f"{i}.png,{what},{color}")
+    (tmp_path / "factors.csv").write_text("\n".join(rows) + "\n")
+    return Folder.open(tmp_path)
+
+
+def test_what_has_no_real_pictures_was_not_seen_and_is_doubted(lacking, monkeypatch):
+    monkeypatch.setattr("recombine.measure.composing.judges", lambda *how: [ByShade()])
+    found = composing(lambda c, n: torch.zeros(n, 3, 20, 20), lacking, count=2, machine=QUIET)
+    levels = {r["composition"]: r["level"] for r in found.rows if r["kind"] == "accuracy"}
+    assert levels == {"00": 0, "01": 0, "10": 0, "11": 1}
+    assert found.doubt == "there are no real pictures of bowl red: nobody knows how well the judge reads such"
+    assert found.doubt in str(found)
+
+
+def test_pictures_drawn_earlier_are_found_by_the_names_of_factors_and_values(lacking, tmp_path):
+    world = replace(lacking, factors=("color", "what"), content="").settled()
+    draw = drawn(lacking, world)
+    assert (draw((1, 0), 2)[:, 0, 0, 0] * 255).tolist() == [10, 40], "red cups"
+    with pytest.raises(UsageError, match="has 0 pictures of red bowl, not 1; take a smaller count"):
+        draw((1, 1), 1)
+    with pytest.raises(UsageError, match="its table has no column shape"):
+        drawn(lacking, WORLD)
 
 
 def test_the_table_names_every_composition_and_doubts_a_bad_judge():

@@ -69,9 +69,21 @@ def test_settings_that_do_not_fit_are_refused():
         override(SMOKE, "weak=[0.7]")
     with pytest.raises(ValueError, match="masked"):
         replace(SMOKE.courses()[0][0], masked=2.0)
-    shapes = override(SMOKE.courses()[0][0], 'recipe.world={"class": "recombine.worlds.shapes2d.Shapes2D"}')
-    with pytest.raises(UsageError, match="circles"):
-        shapes.check()
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ('recipe.world={"class": "recombine.worlds.shapes2d.Shapes2D"}', "circles"),
+        ("recipe.world.color_signal=0.3", "signals are set by the study"),
+        ("conditioning.dropout=0.5", "change lines"),
+        ("conditioning.signal=raw", "change lines"),
+        ("recipe.net.patch=2", "change lines"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(changed, says):
+    with pytest.raises(UsageError, match=says):
+        override(SMOKE, changed)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

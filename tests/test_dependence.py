@@ -64,6 +64,15 @@ def test_a_model_that_does_not_listen_is_not_divided_by_zero():
     assert dependence(lambda c: torch.zeros(len(c.index), 1, 2, 2), WORLD, INDEX) == (1.0, 1.0)
 
 
+def test_what_has_no_places_is_refused_and_tokens_are_places():
+    """Three tokens of two numbers; each listens to one factor."""
+    tokens = lambda condition: condition.index.float()[:, :, None] * torch.tensor([1.0, 2.0])  # noqa: E731
+    assert dependence(lambda c: tokens(c).mT[..., None], WORLD, INDEX) == (1, 1)
+    for wrong in (tokens, lambda c: tokens(c).flatten(1), lambda c: tokens(c).mT[:1, ..., None]):
+        with pytest.raises(UsageError, match="pictures, channels, height, width"):
+            dependence(wrong, WORLD, INDEX)
+
+
 def test_one_factor_is_nothing_to_compare():
     with pytest.raises(UsageError, match="one factor"):
         dependence(lambda c: torch.zeros(1), WORLD, INDEX[:, :1])

@@ -68,6 +68,12 @@ def test_the_table_is_drawn(tmp_path):
     assert all(f">{y:.2f}<" in drawn for lines in (LINES, MIXED) for line in lines for y in line)
 
 
+def test_without_a_second_level_there_is_no_table_and_no_traceback():
+    rows = rows_of({"maskgit": LINES, "dit": LINES})
+    with pytest.raises(LookupError, match="no such level"):
+        dice.judge_tokenizer(Rows({**r, "level": 1} if r.get("level") == 2 else r for r in rows))
+
+
 def test_one_tokenizer_or_none_to_learn_is_no_question():
     with pytest.raises(LookupError, match="two tokenizers"):
         dice.judge_tokenizer(rows_of({"maskgit": LINES[:1], "dit": LINES}))

@@ -1,4 +1,5 @@
 import copy
+import json
 import pickle
 import re
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from PIL import Image
 
 from recombine.config import UsageError, digest, from_json, override, to_json
 from recombine.rng import seeded
+from recombine.studies.recipe import Recipe
 from recombine.worlds.base import World
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
@@ -128,6 +130,23 @@ def test_a_path_can_be_set_where_a_world_stands(root):
         override(setting, "world=nowhere")
     with pytest.raises(UsageError, match="Shapes2D"):
         override(setting, f"shapes={root}")
+
+
+def test_fields_of_a_folder_are_set_beside_it_in_any_order(root):
+    """Pictures of other sizes are no trouble where a size is told, in whichever order."""
+    Image.new("RGB", (9, 9), (50, 0, 255)).save(root / "e.png")
+    (root / "other.csv").write_text(TABLE + "e.png,cone,blue,0.1,1.0\n")
+    told = [f"world={root}", "world.size=4", "world.table=other.csv", 'world.factors=["color","shape"]']
+    found = [override(Recipe(), *order).world for order in (told, told[::-1])]
+    assert found[0] == found[1] == Folder.open(root, "other.csv", ("color", "shape"), 4)
+    assert found[0].content
+    with pytest.raises(UsageError, match="set size to make them equal"):
+        override(Recipe(), *told[:1], *told[2:])
+
+
+def test_a_folder_given_as_json_is_read_like_any_other(root):
+    plain = json.dumps({"class": "recombine.worlds.folder.Folder", "path": str(root), "size": 4})
+    assert override(Recipe(), f"world={plain}").world == Folder.open(root, size=4)
 
 
 def test_size_crops_and_scales(root):

@@ -47,6 +47,13 @@ def ran(root: Path, scale: str = "laptop", lr: float = 2.0) -> Path:
     return run_study(STUDY, TrainConfig(lr=lr), Lab(QUIET, root, scale, 2))
 
 
+def test_a_name_with_dollar_signs_is_drawn_as_it_is(tmp_path):
+    with canvas(tmp_path, Figure("odd", "Odd", "")) as axes:
+        axes.set_title("size $x^$")
+    assert "size $x^$" in (tmp_path / "odd.svg").read_text()
+    assert (tmp_path / "odd.png").exists()
+
+
 def test_a_study_leaves_rows_claims_figures_and_facts(tmp_path):
     folder = ran(tmp_path)
     assert folder == tmp_path / "dots"

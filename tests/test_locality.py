@@ -17,6 +17,7 @@ from recombine.rng import seeded
 from recombine.theory.mixtures import Exact, asking
 from recombine.theory.projective import Joint, Projective, Tilted, random_mixture
 from recombine.worlds.places import Places
+from recombine.worlds.shapes2d import Shapes2D
 
 SIDE, CELLS = 16, 8
 PLACES = Places.of(torch.tensor([[[0.15, 0.2], [0.8, 0.3], [0.4, 0.9], [0.0, 0.0]]]).expand(2, -1, -1)).keep(
@@ -101,6 +102,39 @@ def test_an_even_denoiser_has_the_squares_share_of_the_picture():
     deaf = condition_influence(Linear(torch.eye(3 * SIDE**2), torch.zeros(4, 3, SIDE, SIDE)), X, T, PLACES, at)
     assert deaf.share() == 1
     assert math.isnan(deaf.own())
+
+
+def ask(denoiser, condition=PLACES, times=(0.3, 0.6), **more):
+    return locality(denoiser, Flow(), X, condition, times, seeded("ask"), pixels=1, **more)
+
+
+def test_where_no_condition_has_an_effect_nothing_is_said_of_where_it_lies():
+    a = torch.eye(3 * SIDE**2) + 0.01
+    deaf = ask(Linear(a, torch.zeros(4, 3, SIDE, SIDE)))
+    assert math.isnan(deaf.condition)
+    assert all(math.isnan(level.condition) and math.isnan(level.condition_plain) for level in deaf.levels)
+    assert 0 < deaf.pixel < 1
+    assert "`present`" in deaf.doubt
+    hears = Linear(a, torch.ones(4, 3, SIDE, SIDE))
+    late = ask(lambda x, t, c: hears(x, t, c if t[0] > 0.5 else c.null()))
+    assert late.doubt == ""
+    assert late.condition == late.levels[1].condition < 1, "the mean is over the times at which there is one"
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        (lambda: ask(lambda x, t, c: x * math.nan), "not finite"),
+        (lambda: ask(lambda x, t, c: torch.zeros_like(x)), "no gradient"),
+        (lambda: ask(torch.no_grad()(lambda x, t, c: 2 * x)), "no_grad"),
+        (lambda: ask(lambda x, t, c: x, times=()), "times"),
+        (lambda: ask(lambda x, t, c: x, Shapes2D().condition((0, 0, 0), 2)), "at="),
+    ],
+    ids=["not a number", "ignores the picture", "no gradients", "no times", "conditions without places"],
+)
+def test_a_strangers_denoiser_that_cannot_be_measured_is_one_clear_line(what, says):
+    with pytest.raises(UsageError, match=says):
+        what()
 
 
 def test_effects_of_conditions_follow_their_own_pictures():

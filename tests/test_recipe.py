@@ -12,7 +12,7 @@ from recombine.measure.probes import Reader
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
 from recombine.studies.composition import smoke
-from recombine.studies.conditioning import VARIANTS
+from recombine.studies.conditioning import VARIANTS, Completeness
 from recombine.studies.lab import Lab
 from recombine.studies.recipe import Recipe, spaced
 from recombine.studies.runs import TOGETHER, Run, compute
@@ -123,6 +123,25 @@ def test_samples_start_from_the_same_noise_at_every_step_however_many_are_drawn_
     assert told.present.all()
     run.sample(compositions * 800, 3, spy)
     assert max(len(x) for x, _ in seen) <= TOGETHER
+
+
+@pytest.mark.parametrize("changed", ["conditioning.mode=quantised", "conditioning.dropped=zero", "dropout=0.2"])
+def test_conditioning_refuses_what_it_sets_itself(changed):
+    override(Completeness(), "conditioning.signal=raw")
+    with pytest.raises(UsageError, match="only signal may be changed"):
+        override(Completeness(), changed)
+
+
+def test_probes_must_be_trained():
+    with pytest.raises(UsageError, match="probe_steps must be positive"):
+        override(RECIPE, "probe_steps=0")
+
+
+@pytest.mark.parametrize("changes", [(), ("conditioning.dropout=0.1", "conditioning.dropped=zero")])
+def test_guidance_needs_a_model_that_knows_what_nothing_told_means(changes):
+    override(RECIPE, "evaluation.guidance=3", "conditioning.dropout=0.1").check()
+    with pytest.raises(UsageError, match="trained on nothing told"):
+        override(RECIPE, "evaluation.guidance=3", *changes).check()
 
 
 def test_guidance_one_is_the_plain_denoiser_and_another_scale_is_not(tmp_path):

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import resource
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -47,6 +47,19 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
     assert one_line(error) == f"cannot write {path}: No space left on device"
     assert read_rows(path) == [{"a": 1}]
     assert names(tmp_path) == ["rows.jsonl"]
+
+
+def test_a_run_of_ones_own_class_can_be_opened_again(tmp_path):
+    @dataclass(frozen=True)
+    class Mine:
+        size: int = 3
+
+    for _ in range(2):
+        RunFolder(tmp_path, Mine()).open()
+    path = RunFolder(tmp_path, Mine()).path
+    write_json(path / "config.json", read_json(path / "config.json") | {"size": 4})
+    with pytest.raises(UsageError, match="outside the trusted packages"):
+        RunFolder(tmp_path, Mine()).open()
 
 
 def test_a_disk_that_fills_up_in_the_middle_leaves_the_old_state(folder):

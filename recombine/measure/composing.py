@@ -31,7 +31,8 @@ from recombine.measure.probes import (
     train_probe,
 )
 from recombine.worlds.base import World
-from recombine.worlds.factors import Composition, Split, at_most_one_new, code
+from recombine.worlds.factors import Composition, Split, code
+from recombine.worlds.folder import Folder
 
 Draw = Callable[[Composition, int], Float[Tensor, "n c h w"]]
 """A composition and how many -> pictures in [0, 1] that should show it."""
@@ -84,10 +85,12 @@ class Composing:
     def doubt(self) -> str:
         """Why the judge is not to be believed, in one line; empty if it is."""
         real = {c: self.share(c, "probe") for c in self.world.present}
-        worst = min(real, key=real.get)
-        if real[worst] >= TRUST:
-            return ""
-        return f"the judge reads {real[worst]:.0%} of real {self.world.space.describe(worst)} pictures: train it longer"
+        worst, name = min(real, key=real.get), self.world.space.describe
+        if real[worst] < TRUST:
+            return f"the judge reads {real[worst]:.0%} of real {name(worst)} pictures: train it longer"
+        if unknown := [c for c in self.world.space.compositions if c not in real]:
+            return f"there are no real pictures of {name(unknown[0])}: nobody knows how well the judge reads such"
+        return ""
 
     def __str__(self) -> str:
         mine = [r for r in self.rows if r["kind"] == "accuracy" and r["probe"] == self.judge]
@@ -103,6 +106,26 @@ class Composing:
         return "\n".join(lines + ([f"doubtful: {self.doubt}"] if self.doubt else []))
 
 
+def drawn(folder: Folder, world: World) -> Draw:
+    """Pictures that a model has drawn already, in a folder with a table as a world's own: the first ones of each composition.
+    Factors and values are known by their names."""
+    shelf, mine = folder.shelf, {f.name: k for k, f in enumerate(folder.space.factors)}
+    if lacking := [f.name for f in world.space.factors if f.name not in mine]:
+        raise UsageError(f"{folder.path}: its table has no column {lacking[0]}")
+
+    def draw(composition: Composition, count: int) -> Tensor:
+        right = torch.ones(len(shelf.factors), dtype=torch.bool)
+        for factor, value in zip(world.space.factors, composition, strict=True):
+            known, k = folder.space.factors[mine[factor.name]].values, mine[factor.name]
+            right &= shelf.factors[:, k] == (known.index(factor.values[value]) if factor.values[value] in known else -1)
+        if (there := int(right.sum())) < count:
+            asked = world.space.describe(composition)
+            raise UsageError(f"{folder.path}: has {there} pictures of {asked}, not {count}; take a smaller count")
+        return shelf.images[right][:count].float() / 255
+
+    return draw
+
+
 def composing(
     draw: Draw,
     world: World,
@@ -113,9 +136,12 @@ def composing(
     machine: Machine | None = None,
 ) -> Composing:
     """Ask `draw` for `count` pictures of every composition and have them judged. `split` says what the model was trained on;
-    by default all that is at most one factor away from the first composition. The probes train for `steps` on the world's
+    by default all that is at most one factor away from the first composition (in a folder that lacks pictures of some: all it
+    has). The probes train for `steps` on the world's
     pictures, and are kept under `out`."""
-    machine, split = machine or Machine.find(), split or at_most_one_new(world.space)
+    machine, split = machine or Machine.find(), split or world.usual
+    if count < 1 or steps < 1:
+        raise UsageError(f"count={count}, steps={steps}: both must be positive")
     if wrong := [c for c in split.seen if c not in world.space.compositions]:
         raise UsageError(f"split: {list(wrong[0])} is no composition of factors with {world.space.sizes} values")
     images = {c: _pictures(draw(c, count), world, count) for c in world.space.compositions}

@@ -30,6 +30,7 @@ class Dependence(NamedTuple):
     additive: float
 
 
+@torch.no_grad()
 def dependence(expect: Expect, world: World, factors: Int[Tensor, "b k"]) -> Dependence:
     """Of pictures that show `factors`: each factor is changed to its next value, alone and together with each other one. Costs
     1 + k + k (k - 1) / 2 expectations a picture."""
@@ -54,4 +55,10 @@ def _told(expect: Expect, world: World, factors: Int[Tensor, "b k"], changed: tu
     index = factors.clone()
     for j in changed:
         index[:, j] = (index[:, j] + 1) % world.space.sizes[j]
-    return expect(world.describe(index, world.canonical(index))).float()
+    answer = expect(world.describe(index, world.canonical(index)))
+    if answer.ndim != 4 or len(answer) != len(factors):
+        raise UsageError(
+            f"expect must give (pictures, channels, height, width), {len(factors)} pictures, not {tuple(answer.shape)}; "
+            "tokens (b, n, d) are places too: tokens.mT[..., None]"
+        )
+    return answer.float()

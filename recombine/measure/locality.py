@@ -12,6 +12,7 @@ one that spreads it evenly. For pixels it is the share of the magnitude: of the 
 few pixels, whatever the network. For conditions it is the share of the square, since a change of rounding everywhere is none.
 The other one of each stands beside it. `violation.py` measures the same for sets of pixels that are known exactly."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -57,10 +58,10 @@ class Influence:
 
     def share(self, radius: float = RADIUS, squared: bool = True) -> float:
         """The share of all energy that lies near its place, or of its root. Strong effects count more, so that effects which
-        are nothing but rounding do not count; 1 where there is no effect at all."""
+        are nothing but rounding do not count; 1 where there is no effect at all, and so none elsewhere."""
         whole = self if squared else replace(self, energy=self.energy.sqrt())
         near, far = (part.sum().item() for part in whole.parts(radius))
-        return near / (near + far) if near + far > 0 else 1.0
+        return 1.0 if near + far == 0 else near / (near + far)
 
     def own(self, radius: float = 1 / 16) -> float:
         """For conditions: at the place of each, the part of its own effect in that of all conditions, as root mean squares
@@ -94,7 +95,9 @@ def pixel_influence(
         raise UsageError(f"a pixel lies outside the picture of {x.shape[2]}x{x.shape[3]}")
     with torch.enable_grad():
         x = x.detach().requires_grad_()
-        answer = denoiser(x, t, condition)
+        answer = _finite(denoiser(x, t, condition))
+    if not answer.requires_grad:
+        raise UsageError("the denoiser's answer has no gradient by the picture: it ignores it, or runs under no_grad")
     energy = x.new_zeros(len(x), pixels.shape[1], *x.shape[2:])
     for p, (row, column) in enumerate(pixels.permute(1, 2, 0)):
         for channel in range(x.shape[1]):
@@ -108,6 +111,12 @@ def pixel_influence(
     return Influence(middle.to(x.dtype), energy, present, 1 + PULL * pixels.shape[1] * x.shape[1])
 
 
+def _finite(answer: Tensor) -> Tensor:
+    if not answer.isfinite().all():
+        raise UsageError("the denoiser's answer is not finite everywhere: there is nothing to measure")
+    return answer
+
+
 @torch.no_grad()
 def condition_influence(
     denoiser: Denoiser,
@@ -118,11 +127,11 @@ def condition_influence(
 ) -> Influence:
     """What every condition, whose place is `at`, does to the answer: the change when it alone is taken away."""
     present, calls = condition.present, 1
-    base, energy = denoiser(x, t, condition), x.new_zeros(*present.shape, *x.shape[2:])
+    base, energy = _finite(denoiser(x, t, condition)), x.new_zeros(*present.shape, *x.shape[2:])
     for j in range(present.shape[1]):
         if present[:, j].any():
             others = torch.arange(present.shape[1], device=present.device) != j
-            change = denoiser(x, t, condition.keep(others.expand_as(present))) - base
+            change = _finite(denoiser(x, t, condition.keep(others.expand_as(present)))) - base
             energy[:, j], calls = change.square().sum(1), calls + 1
     return Influence(at.to(x.dtype), energy, present, calls)
 
@@ -130,7 +139,8 @@ def condition_influence(
 @dataclass(frozen=True)
 class LevelLocality:
     """Both measures at one time: the shares within the radius, `own`, the shares taken the other way (squared or plain), and
-    how large the effect of a condition is (root mean square over pictures, of its sum over pixels)."""
+    how large the effect of a condition is (root mean square over pictures, of its sum over pixels). Where no condition has any
+    effect, nothing is known of where it lies: the shares of conditions are NaN."""
 
     t: float
     sigma: float
@@ -145,12 +155,15 @@ class LevelLocality:
     def of(t: float, sigma: float, around: Influence, told: Influence, radius: float) -> "LevelLocality":
         shares = [influence.share(radius, squared) for squared in (False, True) for influence in (around, told)]
         size = told.energy.sum((2, 3))[told.present].mean().sqrt().item()
+        if size == 0:
+            shares[1] = shares[3] = math.nan
         return LevelLocality(t, sigma, shares[0], shares[3], told.own(), shares[2], shares[1], size)
 
 
 @dataclass(frozen=True)
 class Locality:
-    """The levels, the means over them, and what it cost: denoiser calls for each picture."""
+    """The levels, the means over them (of conditions, over those at which one has an effect), and what it cost: denoiser calls
+    for each picture."""
 
     levels: tuple[LevelLocality, ...]
     calls: int
@@ -161,7 +174,18 @@ class Locality:
 
     @property
     def condition(self) -> float:
-        return sum(level.condition for level in self.levels) / len(self.levels)
+        """NaN where no condition has an effect at any level; `doubt` says so."""
+        known = [level.condition for level in self.levels if level.effect]
+        return sum(known) / len(known) if known else math.nan
+
+    @property
+    def doubt(self) -> str:
+        """Why the numbers say nothing, in one line; empty if they do."""
+        if any(level.effect for level in self.levels):
+            return ""
+        return (
+            "taking a condition away changes nothing at any time: is the denoiser trained, and does it heed `present`?"
+        )
 
 
 def locality(
@@ -177,7 +201,13 @@ def locality(
 ) -> Locality:
     """Both measures at each of `times`, on clean pictures `x` that are noised here. `pixels` random pixels of each picture
     are looked at. `at` says where the conditions are, if they do not say so themselves."""
-    where, found, calls = condition.at if at is None else at, [], 0
+    where, found, calls = getattr(condition, "at", None) if at is None else at, [], 0
+    if where is None:
+        raise UsageError(
+            "conditions that do not say where they are need at=: (x, y) of each, as fractions of the picture"
+        )
+    if not times:
+        raise UsageError("times: at least one is needed")
     if not condition.present.any():
         raise UsageError("conditional locality needs a condition that can be taken away; none is present")
     for time in times:

@@ -26,6 +26,7 @@ class Shown:
     title: str
     caption: str
     markup: Markup
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def show(folder: Path, figure: Record, prefix: str = "f") -> Shown:
         markup = Markup('<img class="picture" alt="{}" src="{}">').format(title, picture_uri(picture))
     else:
         raise UsageError(f"{drawing}: there is no such file, nor a .png beside it")
-    return Shown(name, title, str(figure.get("caption") or ""), markup)
+    files = tuple(path.name for path in (drawing, picture) if path.is_file())
+    return Shown(name, title, str(figure.get("caption") or ""), markup, files)
 
 
 def render_page(page: Page, templates: Environment) -> str:

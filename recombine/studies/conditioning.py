@@ -44,9 +44,8 @@ class Completeness:
     recipe: Recipe = field(default_factory=Recipe)
 
     def __post_init__(self) -> None:
-        given = self.recipe.conditioning
-        if (given.mode, given.dropout) != ("continuous", 0.0):
-            raise ValueError("recipe.conditioning: this study sets mode and dropout itself; only signal may be changed")
+        if replace(self.recipe.conditioning, signal="balanced") != Conditioning():
+            raise ValueError("recipe.conditioning: this study sets it itself; only signal may be changed")
 
 
 def settings(scale: Scale) -> Completeness:

@@ -54,7 +54,9 @@ def tolerance(points: list[tuple[float, float]]) -> float:
 
 
 def late(points: Curve) -> float:
-    """The mean over the last quarter of the checkpoints."""
+    """The mean over the last quarter of the checkpoints. LookupError where there are none."""
+    if not points:
+        raise LookupError("no such level was measured")
     return fmean(y for _, y in points[-max(1, len(points) // 4) :])
 
 

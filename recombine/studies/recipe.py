@@ -19,7 +19,7 @@ from recombine.tokenizers.base import Tokenizer
 from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.worlds.base import World
-from recombine.worlds.factors import Composition, Split, at_most_one_new, code
+from recombine.worlds.factors import Composition, Split, code
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
 
@@ -52,6 +52,8 @@ class Evaluation:
     def __post_init__(self) -> None:
         if self.samples < 1:
             raise ValueError(f"samples must be positive, not {self.samples}")
+        if self.probe_steps < 1:
+            raise ValueError(f"probe_steps must be positive, not {self.probe_steps}")
         if isinstance(self.checkpoints, int) and self.checkpoints < 1:
             raise ValueError(f"checkpoints must be positive, not {self.checkpoints}")
 
@@ -90,6 +92,11 @@ class Recipe:
             self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
         if self.evaluation.guidance != 1 and not isinstance(self.objective, Noising):
             raise UsageError(f"evaluation.guidance={self.evaluation.guidance}: only a diffusion is guided")
+        if self.evaluation.guidance != 1 and not (self.conditioning.dropout and self.conditioning.dropped == "null"):
+            raise UsageError(
+                f"evaluation.guidance={self.evaluation.guidance}: it needs a model that was also trained on nothing told; "
+                "set conditioning.dropout, with dropped=null"
+            )
         if unknown := [c for c in self.seen if c not in self.world.space.compositions]:
             raise UsageError(
                 f"seen: {list(unknown[0])} is no composition of factors with {self.world.space.sizes} values"
@@ -111,11 +118,8 @@ class Recipe:
 
     @property
     def split(self) -> Split:
-        """What was seen: as given; else, in a world that lacks pictures of some compositions, all that it has; else the
-        papers' split."""
-        space, present = self.world.space, self.world.present
-        usual = at_most_one_new(space) if len(present) == len(space.compositions) else Split(present)
-        return Split(self.seen) if self.seen else usual
+        """What was seen: as given, else as is usual in this world."""
+        return Split(self.seen) if self.seen else self.world.usual
 
     def sown(self, more: int) -> "Recipe":
         """The same with other randomness, its tokenizer's included: which codes are learned matters as much as the start of

@@ -57,7 +57,7 @@ def finish(axis: Any, title: str, legend: bool) -> None:
     last = max(line.get_xdata()[-1] for line in axis.lines)
     axis.set_xscale("symlog", linthresh=max(1, last / 50))
     axis.set(title=title, xlabel="training step", ylim=(-0.03, 1.03), xlim=(0, 1.15 * last))
-    ticks = [t for t in (0, *(m * 10**k for k in range(1, 7) for m in (1, 3))) if t == 0 or last / 30 <= t <= last]
+    ticks = [t for t in (0, *(m * 10**k for k in range(7) for m in (1, 3))) if t == 0 or last / 30 <= t <= last]
     axis.set_xticks(ticks, [f"{t:,}" for t in ticks])
     axis.minorticks_off()
     if legend:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from recombine.config import UsageError
-from recombine.worlds.factors import Composition, Condition, FactorSpace
+from recombine.worlds.factors import Composition, Condition, FactorSpace, Split, at_most_one_new
 
 INVALID = -1
 """What `read` answers, for every factor of a picture that shows no composition."""
@@ -36,7 +36,7 @@ class World(ABC):
 
         if not issubclass(Folder, cls):
             raise UsageError(f"{text!r}: a {cls.__name__} cannot be given as text")
-        return Folder.open(text)
+        return Folder.at(text)
 
     @property
     @abstractmethod
@@ -46,6 +46,13 @@ class World(ABC):
     def present(self) -> tuple[Composition, ...]:
         """The compositions of which there are pictures: all, where they are drawn."""
         return self.space.compositions
+
+    @property
+    def usual(self) -> Split:
+        """What a model is taken to have seen where nobody says: the papers' split; of a world that lacks pictures of some
+        compositions, all that it has."""
+        present, space = self.present, self.space
+        return at_most_one_new(space) if len(present) == len(space.compositions) else Split(present)
 
     @property
     @abstractmethod

@@ -34,6 +34,15 @@ class Folder(World):
     content: str = ""
 
     @classmethod
+    def at(cls, path: str | Path) -> "Folder":
+        """Not read yet: `settled` does that, when the other fields are known."""
+        return cls(str(Path(path).resolve()))
+
+    def settled(self) -> "Folder":
+        """Read and checked, with the digest of what is there."""
+        return self if self.content else Folder.open(self.path, self.table, self.factors, self.size)
+
+    @classmethod
     def open(
         cls, path: str | Path, table: str = "factors.csv", factors: tuple[str, ...] = (), size: int | None = None
     ) -> "Folder":

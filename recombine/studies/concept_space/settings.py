@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from recombine.config import UsageError
 from recombine.nets.base import NetConfig
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
@@ -49,10 +48,6 @@ class Course:
         return self.recipe.world
 
     def check(self) -> None:
-        if not isinstance(self.recipe.world, Circles) or not isinstance(self.recipe.objective, Diffusion):
-            raise UsageError(
-                "concept-space trains diffusion on circles; recipe.world and recipe.objective must be such"
-            )
         self.recipe.check()
 
     @property
@@ -112,6 +107,14 @@ class ConceptSpace:
     def __post_init__(self) -> None:
         if not self.lines or not set(self.weak) <= set(self.lines[0].colors):
             raise ValueError(f"weak={list(self.weak)}: must be colours of the first line")
+        recipe, usual = self.recipe, Circles()
+        if not isinstance(recipe.world, Circles) or not isinstance(recipe.objective, Diffusion):
+            raise ValueError("recipe: this study trains diffusion on circles; world and objective must be such")
+        signals = ("color_signal", "size_signal", "background_signal")
+        if any(getattr(recipe.world, s) != getattr(usual, s) for s in signals):
+            raise ValueError("recipe.world: signals are set by the study; change lines, background or masked_color")
+        if (recipe.net, recipe.conditioning) != (Recipe().net, Recipe().conditioning):
+            raise ValueError("recipe: net and conditioning are those of each line; change lines")
 
     def course(self, line: Line, color: float, background: float = 0.0) -> Course:
         signals = {"color_signal": color, "size_signal": line.size, "background_signal": background}
