@@ -110,7 +110,21 @@ def test_what_nothing_told_means():
     assert set(untold["unconditional"]) == {1}
     assert set(untold["cluttered"]) == {1, 2, 3, 4, 5}
     assert 200 < len(untold["empty"]) < 312
-    assert all(25 < len(untold[name]) < 85 for name in ("unconditional", "cluttered"))
+    assert all(200 < len(untold[name]) < 312 for name in ("unconditional", "cluttered")), "as often as scenes are empty"
+
+
+def test_mismatched_models_differ_in_their_seed_alone():
+    s = settings("smoke")
+    assert "mismatched" not in s.additions(0), "there is no seed before the first"
+    found = s.additions(2)
+    assert found["mismatched"].parts == found["empty"].parts == replace(found["mismatched"].background, seed=2)
+    assert found["mismatched"].background == s.additions(1)["empty"].parts
+
+
+def test_at_full_scale_marks_keep_a_distance_and_go_beyond_the_clutter():
+    e = settings("full").recipe.evaluation
+    assert (e.marks, e.spaced, e.samples) == (tuple(range(1, 9)), 0.2, 128)
+    assert max(e.marks) > max(settings("full").clutter)
 
 
 def rows(reached: dict[str, tuple[int, ...]], extra: int = 0, exact: float = 1.0) -> Rows:

@@ -8,7 +8,7 @@ from functools import cached_property
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.measure.counting import curve, match
+from recombine.measure.counting import curve, match, nearness
 from recombine.objectives.compose import OneByOne
 from recombine.objectives.process import Denoiser
 from recombine.store import RunFolder
@@ -17,7 +17,7 @@ from recombine.studies.lab import Lab, Measurement
 from recombine.studies.scenes.judge import Judge, short
 from recombine.studies.scenes.pictures import crossed
 from recombine.studies.scenes.recipe import SceneRecipe
-from recombine.studies.scenes.runs import COLUMNS, SceneRun
+from recombine.studies.scenes.runs import COLUMNS, NEAR, SceneRun
 from recombine.studies.sheets import write_sheet
 from recombine.worlds.places import Places
 
@@ -64,7 +64,7 @@ class Addition:
         return OneByOne(self.run.denoiser(), None if own else self.trained(self.config.background).denoiser())
 
     def sample(self, marks: Places, denoiser: Denoiser | None = None) -> Float[Tensor, "b 3 h w"]:
-        """From the noise that the model alone is given. In float32: what is rounded off would be added up, too."""
+        """From the noise that the model alone is given. Not in bfloat16: what is rounded off would be added up, too."""
         count = self.run.recipe.evaluation.samples
         return self.run.sample(marks, self.run.noise(count), denoiser or self.denoiser())
 
@@ -86,7 +86,8 @@ class Addition:
         found = self.judge.detector(images)
         about = {"step": self.config.parts.train.steps}
         rows = [short(row) | about for row in curve(found, marks, e.radius, "added")]
+        near = [short(row) | about | {"kind": "added, near"} for row in nearness(found, marks, e.radius, NEAR)]
         if self.lab.machine.rank == 0:
             drawn = crossed(images, marks, match(found, marks, e.radius)[0])
             write_sheet(self.folder.path / "samples" / SHEET, drawn.unflatten(0, (len(rows), -1))[:, :COLUMNS])
-        return rows
+        return rows + near

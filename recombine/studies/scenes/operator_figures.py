@@ -11,15 +11,28 @@ from recombine.studies.scenes.outcomes import judged_by, last
 from recombine.studies.scenes.strips import strips
 
 GREY = "#7A7F87"
-COLORS = {"empty": CYCLE[0], "unconditional": CYCLE[1], "cluttered": CYCLE[2], "swapped": CYCLE[3]}
+COLORS = {
+    "empty": CYCLE[0],
+    "unconditional": CYCLE[1],
+    "cluttered": CYCLE[2],
+    "swapped": CYCLE[3],
+    "mismatched": CYCLE[4],
+}
+MODELS = ("empty", "unconditional", "cluttered")
 NAMES = {
     "empty": "empty",
     "unconditional": "unconditional (Bayes)",
     "cluttered": "cluttered",
     "swapped": "swapped: parts of\nunconditional over empty",
+    "mismatched": "mismatched: empty,\nof two seeds",
 }
 SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 """Numbers of marks of which samples are shown, where they were tried."""
+
+
+def shown(rows: Rows) -> list[str]:
+    """The ways of adding that were tried."""
+    return [name for name in NAMES if rows.where(kind="added", variant=name)]
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
@@ -49,8 +62,8 @@ def backgrounds(rows: Rows, folder: Path) -> Figure:
         "marks that are hit. Right: how many objects there are; dotted, as many as marks. Thin lines are seeds.",
     )
     with canvas(folder, figure, 1, 3, size=(12.5, 3.2)) as axes:
-        for variant, name in NAMES.items():
-            dash = "--" if variant == "swapped" else "-"
+        for variant in shown(rows):
+            dash, name = "-" if variant in MODELS else "--", NAMES[variant]
             for axis, column in zip(axes, (judged_by(rows, variant), "hits", "total"), strict=True):
                 plot(axis, last(rows, variant, "added"), column, color=COLORS[variant], ls=dash, label=name)
         marks = marks_of(rows)
@@ -74,7 +87,7 @@ def at_once(rows: Rows, folder: Path) -> Figure:
         "was told of more than one in training. The share that is judged, as in the figure above.",
     )
     with canvas(folder, figure, 1, 3, size=(9.5, 3.0), sharey=True) as axes:
-        for axis, variant in zip(axes, ("empty", "unconditional", "cluttered"), strict=True):
+        for axis, variant in zip(axes, MODELS, strict=True):
             column, ink = judged_by(rows, variant), COLORS[variant]
             plot(axis, last(rows, variant, "added"), column, color=ink, label="added")
             plot(axis, last(rows, variant), column, color=ink, ls=":", label="at once")
@@ -99,6 +112,6 @@ def samples(rows: Rows, folder: Path) -> list[Figure]:
         "The first picture of each number of marks, from the same noise; one seed. A cross is a mark: green where an object "
         "was found, red where none was.",
     )
-    runs = {v: next(iter(last(rows, v, "added").values()))[0]["run"] for v in NAMES}
+    runs = {v: next(iter(last(rows, v, "added").values()))[0]["run"] for v in shown(rows)}
     sheets = {v: folder.parents[1] / "runs" / run / "samples" / SHEET for v, run in runs.items()}
     return strips(folder, figure, sheets, marks_of(rows), SHOWN)
