@@ -310,6 +310,8 @@ def test_what_else_the_docs_say_of_length_is_what_the_rows_say():
     assert [round(local(rows, f"exp{i}", "pixel").mean, 2) for i in (1, 2, 3)] == [0.56, 0.54, 0.53]
     assert marks_alone(rows, "exp3L").values == [12, 11, 10]
     assert [round(over_length("exp3L", "total", 5), 1), round(over_length("exp3L", "right", 3), 2)] == [5.6, 0.76]
+    pieces = [round(over_length("exp3L", "total", k) / k - 1, 2) for k in (1, 3, 9)]
+    assert pieces == [0.04, 0.09, 0.17]
     missed = [round(1 - over_length(v, "hits", 9), 2) for v in ("exp3L", "exp2L", "exp2L, whole")]
     assert missed == [0.03, 0.11, 0.31], "the share of full patches foretells the order"
     course = [sorted(k_max(looks(rows, "exp1")[s, t]) for s in range(3)) for t in (625, 1250, 2500, 5000)]
