@@ -76,12 +76,8 @@ class Clock:
     """Seconds that a run has taken, and how many of them went into measuring; of one that was resumed, all together."""
 
     def __init__(self, spent: dict[str, float]) -> None:
-        self.before, self.observing, self.began = (
-            spent.get("seconds", 0.0),
-            spent.get("observing", 0.0),
-            time.perf_counter(),
-        )
-        self.saved = self.began
+        self.before, self.observing = (spent.get(name, 0.0) for name in ("seconds", "observing"))
+        self.began = self.saved = time.perf_counter()
 
     def spent(self) -> dict[str, float]:
         seconds = self.before + time.perf_counter() - self.began
@@ -153,7 +149,7 @@ def _observe(fit: Fit, folder: RunFolder, observe: Callable, clock: Clock, wish:
             with fit.averaged(), wish.at_once(fit.machine.processes == 1):
                 rows = observe(fit.step)
         except KeyboardInterrupt:
-            if wish.count == 1:
+            if wish.count < 2:  # none, where something that is trained on the way has taken it
                 _save(fit, folder, clock)
             raise
         folder.append(rows)
