@@ -12,6 +12,14 @@ from recombine.worlds.places import Places
 CELLS, SIDE = 8, 16
 PLACES = Places.of(torch.tensor([[[0.3, 0.3], [0.9, 0.9], [0.05, 0.6], [0.55, 0.45]]]))
 
+WAYS = (
+    {"told": "patch"},
+    {"told": "cell"},
+    {"fine": 8},
+    {"always": True},
+    {"told": "cell", "always": True, "fine": 8},
+)
+
 
 def opened(reach: int, placing=List(), **more) -> LocalNet:  # noqa: B008
     """A network with all its gates open; the weights do not depend on the reach."""
@@ -42,7 +50,7 @@ def patch(row: int, column: int, reach: int) -> torch.Tensor:
 @pytest.mark.parametrize("where", [(0, 0), (7, 8)])
 @pytest.mark.parametrize(("stages", "fine"), [(1, 0), (2, 0), (4, 0), (2, 8)])
 def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, stages, fine):
-    net, (x, t) = opened(reach, stages=stages, fine=fine), picture()
+    net, (x, t) = opened(reach, stages=stages, fine=fine, always=bool(fine)), picture()
     x.requires_grad_()
     inside = patch(*where, reach)
     for channel in range(3):
@@ -53,19 +61,19 @@ def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, s
 
 @pytest.mark.parametrize("placing", [Grid(cells=CELLS), List()], ids=["grid", "list"])
 @pytest.mark.parametrize(("reach", "stages"), [(0, 1), (1, 2), (2, 1), (2, 2), (7, 2)])
-@pytest.mark.parametrize(("told", "fine"), [("patch", 0), ("cell", 0), ("patch", 8)])
-def test_a_place_changes_every_pixel_whose_patch_holds_it_and_no_other(placing, reach, stages, told, fine):
-    net, (x, t) = opened(reach, placing, stages=stages, told=told, fine=fine), picture()
+@pytest.mark.parametrize("more", WAYS, ids=str)
+def test_a_place_changes_every_pixel_whose_patch_holds_it_and_no_other(placing, reach, stages, more):
+    net, (x, t) = opened(reach, placing, stages=stages, **more), picture()
     for slot in range(4):
         changed = (net(x, t, PLACES) != net(x, t, PLACES.without(slot)))[0].any(0)
         column, row = (PLACES.at[0, slot] * SIDE).long().tolist()
         assert torch.equal(changed, patch(row, column, reach))
 
 
-@pytest.mark.parametrize(("told", "fine"), [("patch", 0), ("cell", 0), ("patch", 8)])
-def test_a_cell_is_denoised_from_its_patch_alone(told, fine):
+@pytest.mark.parametrize("more", WAYS, ids=str)
+def test_a_cell_is_denoised_from_its_patch_alone(more):
     """The literal form: keep one patch and its places, put junk everywhere else, and the cell's answer is the same."""
-    net, (x, t) = opened(2, told=told, fine=fine), picture()
+    net, (x, t) = opened(2, **more), picture()
     whole = net(x, t, PLACES)
     for row, column in ((0, 0), (7, 8), (14, 15), (9, 2)):
         inside = patch(row, column, 2)
@@ -104,7 +112,7 @@ def test_convolutions_over_pixels_end_within_the_patch_whatever_the_cells_are(ce
 
 
 def test_a_network_with_convolutions_starts_at_zero():
-    net, (x, t) = LocalConfig(CELLS, 1, 32, 4, 2, fine=8).build(List(), (3, SIDE, SIDE)), picture()
+    net, (x, t) = LocalConfig(CELLS, 1, 32, 4, 2, fine=8, always=True).build(List(), (3, SIDE, SIDE)), picture()
     assert not net(x, t, PLACES).any()
 
 

@@ -42,7 +42,8 @@ TIME_WAVES, FINE_DEPTH = 256, 4
 class LocalConfig(PlacedConfig):
     """`cells`: the picture is a grid of cells x cells. `reach`: how many cells away a cell still listens, so its patch has a
     side of 2 reach + 1. `depth`: layers of all `stages` together. `told`: whether a cell is told of all places in its patch
-    or of those in itself. `fine`: channels of the convolutions beside the tokens; 0: none."""
+    or of those in itself. `fine`: channels of the convolutions beside the tokens; 0: none. `always`: whether the places
+    are told to every layer of the last stage anew, which they modulate as the time does, and not only to its first."""
 
     cells: int = 16
     reach: int = 2
@@ -53,6 +54,7 @@ class LocalConfig(PlacedConfig):
     mlp_ratio: int = 4
     told: Literal["patch", "cell"] = "patch"
     fine: int = 0
+    always: bool = False
 
     def __post_init__(self) -> None:
         for name in ("cells", "width", "depth", "heads", "stages", "mlp_ratio"):
@@ -123,9 +125,18 @@ class LocalBlock(nn.Module):
             nn.Linear(config.width, inner), nn.GELU(approximate="tanh"), nn.Linear(inner, config.width)
         )
 
-    def forward(self, x: Tensor, source: Tensor, mask: Tensor | None, told: Float[Tensor, "b six_d"]) -> Tensor:
-        shift1, scale1, gate1, shift2, scale2, gate2 = told[:, None].chunk(6, dim=-1)
-        heard = modulated(source, shift1, scale1)
+    def forward(
+        self,
+        x: Float[Tensor, "b l d"],
+        source: Float[Tensor, "b l d"],
+        mask: Tensor | None,
+        time: Float[Tensor, "b 1 six_d"],
+        places: Float[Tensor, "b l six_d"] | None = None,
+    ) -> Float[Tensor, "b l d"]:
+        """Modulated by the time and by what is told of places. The source is not: others listen to it."""
+        told = time if places is None else time + places
+        shift1, scale1, gate1, shift2, scale2, gate2 = told.chunk(6, dim=-1)
+        heard = modulated(source, *time.chunk(6, dim=-1)[:2])
         x = x + gate1 * self.listening(modulated(x, shift1, scale1), heard, mask)
         return x + gate2 * self.mlp(modulated(x, shift2, scale2))
 
@@ -177,10 +188,13 @@ class LocalNet(nn.Module):
         self.places = nn.Sequential(reader(placing.patch_size(config.told_reach), d), nn.SiLU(), nn.Linear(d, d))
         self.enter, self.leave = nn.Linear(dim, d), nn.Linear(d, dim)
         self.fine = Fine(config, shape, d) if config.fine else None
+        anew = config.depth // config.stages if config.always else 0
+        self.anew = nn.ModuleList(nn.Linear(d, 6 * d) for _ in range(anew))
         self.modulation = nn.Linear(d, (6 * config.depth + 2) * d)
         self.blocks = nn.ModuleList(LocalBlock(config) for _ in range(config.depth))
-        for zero in (self.leave.weight, self.leave.bias, self.modulation.weight, self.modulation.bias):
-            nn.init.zeros_(zero)
+        for silent in (self.leave, self.modulation, *self.anew):
+            nn.init.zeros_(silent.weight)
+            nn.init.zeros_(silent.bias)
         self.register_buffer("position", sincos((config.cells, config.cells), d), persistent=False)
         masks = torch.stack([near(config.cells, radius) for radius in config.radii])
         self.register_buffer("masks", masks, persistent=False)
@@ -195,13 +209,14 @@ class LocalNet(nn.Module):
         places = self.places(self.placing.patch_code(condition, config.cells, config.told_reach))
         y = self.enter(to_tokens(x, self.patch))
         y = y + self.position.to(y.dtype) + (places if config.told == "cell" else 0)
-        layers, per_stage = list(zip(self.blocks, each, strict=True)), config.depth // config.stages
+        per_stage = config.depth // config.stages
         for stage, free in enumerate(self.open):
-            source, mask = y, None if free else self.masks[stage]
-            if config.told == "patch" and stage == config.stages - 1:
+            source, mask, ends = y, None if free else self.masks[stage], stage == config.stages - 1
+            if config.told == "patch" and ends:
                 y = y + places
-            for block, m in layers[stage * per_stage : (stage + 1) * per_stage]:
-                y = block(y, source, mask, m)
+            for i, n in enumerate(range(stage * per_stage, (stage + 1) * per_stage)):
+                anew = self.anew[i](F.silu(places)) if self.anew and ends else None
+                y = self.blocks[n](y, source, mask, each[n][:, None], anew)
         y = modulated(y, *last[:, None].chunk(2, dim=-1))
         out = to_grid(self.leave(y), self.patch, config.cells)
         return out + self.fine(x, y, time, config.cells) if self.fine else out

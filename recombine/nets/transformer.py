@@ -63,7 +63,7 @@ class Block(nn.Module):
         return x + gate2 * self.mlp(modulated(x, shift2, scale2))
 
 
-def modulated(x: Float[Tensor, "b l d"], shift: Float[Tensor, "b 1 d"], scale: Float[Tensor, "b 1 d"]) -> Tensor:
+def modulated(x: Float[Tensor, "b l d"], shift: Float[Tensor, "b #l d"], scale: Float[Tensor, "b #l d"]) -> Tensor:
     return F.layer_norm(x, x.shape[-1:]).to(x.dtype) * (1 + scale) + shift
 
 
