@@ -161,7 +161,8 @@ def test_what_cannot_be_compared_is_not_judged():
 
 
 def test_the_study_runs_and_draws_its_figures(tmp_path):
-    chosen = override(reach.settings("smoke"), "scenes.recipe.train.steps=2", "scenes.recipe.detector.steps=2")
+    short = ("scenes.recipe.train.steps=2", "scenes.recipe.detector.steps=2", 'bases=["exp2L"]')
+    chosen = override(reach.settings("smoke"), *short)
     folder = run_study(find("reach"), chosen, Lab(QUIET, tmp_path, "smoke", 1))
     assert {p.stem for p in (folder / "figures").glob("*.png")} == {"reach", "samples"}
 
