@@ -13,6 +13,7 @@ from recombine.measure.counting import (
     curve,
     k_max,
     k_mean,
+    luck,
     match,
     may_judge,
     nearness,
@@ -45,6 +46,15 @@ def places(*pictures: list[tuple[float, float]], slots: int = 6) -> Places:
 def test_a_mark_is_hit_within_the_radius(away, hits):
     found = places([(0.5 + away * RADIUS * 0.6, 0.5 + away * RADIUS * 0.8)])
     assert tally(found, places([(0.5, 0.5)])).hits.tolist() == [hits]
+
+
+def test_luck_is_what_is_hit_of_the_next_pictures_marks():
+    marks = places([(0.2, 0.2)], [(0.8, 0.8)], [(0.2, 0.8)])
+    assert [r["luck"] for r in curve(marks, marks)] == [0.0], "who draws what is asked for and nothing else needs none"
+    everywhere = [(x, y) for x in (0.2, 0.8) for y in (0.2, 0.8)]
+    assert [r["luck"] for r in curve(places(*[everywhere] * 3), marks)] == [1.0], "who fills pictures hits all"
+    assert luck(places([(0.2, 0.8)], [], []), marks) == pytest.approx(1 / 3)
+    assert "luck" not in curve(marks.rows(slice(1)), marks.rows(slice(1)))[0], "one picture has no other"
 
 
 def test_an_object_hits_one_mark_and_a_mark_is_hit_once():

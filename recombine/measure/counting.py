@@ -90,10 +90,21 @@ def _mean(values: Tensor) -> float:
 
 
 def curve(found: Places, marks: Places, radius: float = RADIUS, kind: str = "count") -> list[dict[str, Any]]:
-    """One row, of this kind, for every number of marks among the pictures, smallest first."""
-    counts = tally(found, marks, radius=radius)
-    each = ((k, counts.marks == k) for k in sorted(set(counts.marks.tolist())))
-    return [{"kind": kind, "marks": k, **row(Tally(*(part[which] for part in counts)))} for k, which in each]
+    """One row, of this kind, for every number of marks among the pictures, smallest first; with the share of marks that are hit
+    by luck, where there are several pictures."""
+    counts, made = tally(found, marks, radius=radius), []
+    for k in sorted(set(counts.marks.tolist())):
+        which = counts.marks == k
+        lucky = {"luck": luck(found.rows(which), marks.rows(which), radius)} if k and int(which.sum()) > 1 else {}
+        made.append({"kind": kind, "marks": k, **row(Tally(*(part[which] for part in counts))), **lucky})
+    return made
+
+
+def luck(found: Places, marks: Places, radius: float = RADIUS) -> float:
+    """The share of marks that would be hit without being heard: of each picture, those of the next one. Who fills pictures with
+    objects hits many."""
+    others = marks.rows(torch.arange(len(marks.present)).roll(1))
+    return int(match(found, others, radius)[0].sum()) / int(others.present.sum())
 
 
 def nearness(found: Places, marks: Places, radius: float, edges: Sequence[float]) -> list[dict[str, Any]]:

@@ -65,6 +65,9 @@ def measure(rows: Rows, *variants: str) -> tuple[dict[str, Found], Measured]:
             measured[f"{name}, by marks alone"] = marks_alone(rows, name).mean
         hits = [some.one(marks=most)["hits"] for some in last(rows, name).values()]
         measured[f"{name}, hit of {most} marks"] = over_seeds(hits).mean
+        lucky = [some.one(marks=most).get("luck") for some in last(rows, name).values()]
+        if None not in lucky:
+            measured[f"{name}, hit of {most} marks by luck"] = over_seeds(lucky).mean
         if rows.where(kind="crowded", variant=name):
             measured[f"{name}, marks as near as in real scenes"] = reached(rows, name, "crowded").mean
     return found, measured

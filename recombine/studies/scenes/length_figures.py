@@ -57,8 +57,8 @@ def curves(rows: Rows, folder: Path) -> Figure:
         "How many objects can be asked for",
         "Bold: share of pictures that are right (every mark hit, no object more) or, where training pictures hold objects that "
         "are not told, complete (every mark hit), with its 95 % interval; thin lines are seeds. Dotted: share of all marks "
-        "that are hit. Dashed: complete ones where right ones are judged; in grey, real pictures of the same scenes, by the "
-        "same detector. Dash-dotted, where marks keep a "
+        "that are hit; in grey, those of another picture: by luck. Dashed: complete ones where right ones are judged; in grey, "
+        "real pictures of the same scenes, by the same detector. Dash-dotted, where marks keep a "
         "distance: the bold share at marks as near to each other as in real scenes. Shaded: numbers of objects in training. "
         "The vertical line is K_max, where the bold line leaves the upper half; the triangle is the paper's.",
     )
@@ -94,6 +94,9 @@ def one_curve(axis: Any, rows: Rows, variant: str) -> None:
     axis.fill_between(marks, low, high, color=ink, alpha=0.18, lw=0)
     hits = [fmean(found.one(marks=k)["hits"] for found in seeds.values()) for k in marks]
     axis.plot(marks, hits, color=ink, lw=1.2, ls=":", label="marks hit")
+    if all("luck" in r for found in seeds.values() for r in found):
+        lucky = [fmean(found.one(marks=k)["luck"] for found in seeds.values()) for k in marks]
+        axis.plot(marks, lucky, color=GREY, lw=1.0, ls=":", label="of another picture's marks")
     if column == "right":
         alone = [pooled(seeds, k, "complete")[0] for k in marks]
         axis.plot(marks, alone, color=ink, lw=1, ls=(0, (6, 2)), alpha=0.8, label="complete, where right is judged")
