@@ -184,7 +184,7 @@ def _settled(value: Any) -> Any:
     if not dataclasses.is_dataclass(value):
         return value
     held = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    changed = {name: new for name, old in held.items() if (new := _settled(old)) is not old and new != old}
+    changed = {name: new for name, old in held.items() if (new := _settled(old)) != old}
     value = dataclasses.replace(value, **changed) if changed else value
     return value.settled() if hasattr(value, "settled") else value
 

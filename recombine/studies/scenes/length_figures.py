@@ -16,6 +16,7 @@ from recombine.studies.scenes.outcomes import (
     facts,
     judged_by,
     last,
+    marks_of,
     reached,
     title,
     variants_of,
@@ -39,10 +40,6 @@ def color(variant: str) -> str:
     return COLORS.get(variant) or COLORS[variant.partition(", ")[0]]
 
 
-def marks_of(rows: Rows) -> list[int]:
-    return sorted({r["marks"] for r in rows.where(kind="count")})
-
-
 def pooled(seeds: dict[int, Rows], marks: int, column: str) -> tuple[float, float, float]:
     """A share over the pictures of all seeds, and its interval."""
     some = [found.one(marks=marks) for found in seeds.values()]
@@ -57,9 +54,9 @@ def curves(rows: Rows, folder: Path) -> Figure:
         "How many objects can be asked for",
         "Bold: share of pictures that are right (every mark hit, no object more) or, where training pictures hold objects that "
         "are not told, complete (every mark hit), with its 95 % interval; thin lines are seeds. Dotted: share of all marks "
-        "that are hit; in grey, those of another picture: by luck. Dashed: complete ones where right ones are judged; in grey, "
-        "real pictures of the same scenes, by the same detector. Dash-dotted, where marks keep a "
-        "distance: the bold share at marks as near to each other as in real scenes. Shaded: numbers of objects in training. "
+        "that are hit; grey, where counted, those of another: by luck. Dashed: complete ones where right ones are judged; in "
+        "grey, real pictures of the same scenes, by the same detector. Dash-dotted, where marks keep a distance: "
+        "the bold share at marks as near to each other as in real scenes. Shaded: numbers of objects in training. "
         "The vertical line is K_max, where the bold line leaves the upper half; the triangle is the paper's.",
     )
     variants = variants_of(rows)

@@ -7,10 +7,10 @@ from typing import Any
 from recombine.figures import CYCLE, Figure, canvas
 from recombine.studies.base import Rows
 from recombine.studies.scenes.adding import SHEET
-from recombine.studies.scenes.outcomes import judged_by, last
+from recombine.studies.scenes.length_figures import GREY
+from recombine.studies.scenes.outcomes import judged_by, last, marks_of
 from recombine.studies.scenes.strips import strips
 
-GREY = "#7A7F87"
 COLORS = {
     "empty": CYCLE[0],
     "unconditional": CYCLE[1],
@@ -48,10 +48,6 @@ def plot(axis: Any, seeds: dict[int, Rows], column: str, **style: Any) -> None:
     axis.plot(*zip(*mean, strict=True), marker="o", ms=3, **style)
 
 
-def marks_of(rows: Rows) -> list[int]:
-    return sorted({r["marks"] for r in rows.where(kind="added")})
-
-
 def backgrounds(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
         "backgrounds",
@@ -66,7 +62,7 @@ def backgrounds(rows: Rows, folder: Path) -> Figure:
             dash, name = "-" if variant in MODELS else "--", NAMES[variant]
             for axis, column in zip(axes, (judged_by(rows, variant), "hits", "total"), strict=True):
                 plot(axis, last(rows, variant, "added"), column, color=COLORS[variant], ls=dash, label=name)
-        marks = marks_of(rows)
+        marks = marks_of(rows, "added")
         real = rows.where(kind="real")
         axes[0].plot(real.column("marks"), real.column("complete"), color=GREY, lw=1.1, ls="--", label="real pictures")
         axes[0].axhline(0.5, color=GREY, lw=0.8, ls=":")
@@ -95,7 +91,7 @@ def at_once(rows: Rows, folder: Path) -> Figure:
             axis.set(title=NAMES[variant], ylim=(-0.03, 1.03))
             axis.legend(loc="upper right")
         axes[0].set_ylabel("share of pictures")
-        number_of_marks(axes, marks_of(rows))
+        number_of_marks(axes, marks_of(rows, "added"))
     return figure
 
 
@@ -114,4 +110,4 @@ def samples(rows: Rows, folder: Path) -> list[Figure]:
     )
     runs = {v: next(iter(last(rows, v, "added").values()))[0]["run"] for v in shown(rows)}
     sheets = {v: folder.parents[1] / "runs" / run / "samples" / SHEET for v, run in runs.items()}
-    return strips(folder, figure, sheets, marks_of(rows), SHOWN)
+    return strips(folder, figure, sheets, marks_of(rows, "added"), SHOWN)

@@ -86,6 +86,11 @@ def last(rows: Rows, variant: str, kind: str = "count") -> dict[int, Rows]:
     return found
 
 
+def marks_of(rows: Rows, kind: str = "count") -> list[int]:
+    """The numbers of marks that were tried."""
+    return sorted({r["marks"] for r in rows.where(kind=kind)})
+
+
 def over_seeds(values: list[float]) -> Found:
     return Found(fmean(values), student(values), values)
 

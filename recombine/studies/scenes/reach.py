@@ -31,6 +31,7 @@ from recombine.studies.levels import Found
 from recombine.studies.scenes import reach_figures
 from recombine.studies.scenes.judge import Judge
 from recombine.studies.scenes.outcomes import reached, trusted
+from recombine.studies.scenes.reach_outcomes import bases, fullness, missed, reaches
 from recombine.studies.scenes.recipe import SceneRecipe
 from recombine.studies.scenes.runs import compute
 from recombine.studies.scenes.settings import SceneSettings
@@ -129,7 +130,7 @@ def judge_reach(rows: Rows) -> Judgement:
 
 def by_reach(rows: Rows, base: Base) -> tuple[dict[int, Found], dict[str, float | int | str]]:
     """K_max of every reach over seeds. LookupError where some have fewer seeds than others."""
-    each = {r: reached(rows, v) for r, v in reach_figures.reaches(rows, base).items()}
+    each = {r: reached(rows, v) for r, v in reaches(rows, base).items()}
     if len(each) < 3 or len({len(found.values) for found in each.values()}) > 1:
         raise LookupError(f"{base}: three reaches or more are needed, all with the same seeds")
     measured: dict[str, float | int | str] = {}
@@ -143,18 +144,18 @@ def by_reach(rows: Rows, base: Base) -> tuple[dict[int, Found], dict[str, float 
 def judge_full(rows: Rows) -> Judgement:
     """Over the reaches of both experiments: the share of many marks that a network misses against the share of its patches that
     hold more of them than training told of; seed by seed."""
-    missed, many = reach_figures.missed(trusted(rows))
-    if len({variant.partition(",")[0] for variant in missed}) < 2 or len(missed) < POINTS:
+    lost, many = missed(trusted(rows))
+    if len(bases(rows)) < 2 or len(lost) < POINTS:
         raise LookupError(f"{POINTS} networks or more are needed, of both experiments")
-    if len({len(seeds) for seeds in missed.values()}) > 1:
+    if len({len(seeds) for seeds in lost.values()}) > 1:
         raise LookupError("some networks have fewer seeds than others")
-    full = {v: rows.where(kind="overfull", marks=many).one(variant=v)["share"] for v in missed}
-    seeds = [list(seed) for seed in zip(*missed.values(), strict=True)]
+    full = {v: share for v, share in fullness(rows).items() if v in lost}
+    seeds = [list(seed) for seed in zip(*(lost[v] for v in full), strict=True)]
     if any(len(set(values)) == 1 for values in (full.values(), *seeds)):
         raise LookupError("nothing to correlate: all networks are the same")
     by_seed = [spearman(list(full.values()), seed) for seed in seeds]
-    measured = {"rank correlation": fmean(by_seed), "networks": len(missed), "marks": many}
-    for variant, values in missed.items():
+    measured = {"rank correlation": fmean(by_seed), "networks": len(lost), "marks": many}
+    for variant, values in lost.items():
         measured |= {f"{variant}: missed": fmean(values), f"{variant}: patches too full": full[variant]}
     holds = min(by_seed) >= TOGETHER or ("partly" if fmean(by_seed) >= TOGETHER / 2 else False)
     return Judgement(holds, measured, student(by_seed))

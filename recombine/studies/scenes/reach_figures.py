@@ -7,32 +7,14 @@ from typing import Any
 from recombine.figures import Figure, canvas
 from recombine.measure.counting import k_mean
 from recombine.studies.base import Rows
-from recombine.studies.scenes.length_figures import GREY, color, marks_of
-from recombine.studies.scenes.outcomes import facts, last, reached, title
+from recombine.studies.scenes.length_figures import GREY, color
+from recombine.studies.scenes.outcomes import facts, last, marks_of, reached, title
+from recombine.studies.scenes.reach_outcomes import bases, fullness, missed, reaches
 from recombine.studies.scenes.strips import last_sheet, strips
-
-MANY = 9
-"""Marks at which it is shown what is missed, or as many as were tried."""
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
     return [reach(rows, folder), *samples(rows, folder)]
-
-
-def bases(rows: Rows) -> list[str]:
-    return list(dict.fromkeys(rows.where(kind="fit").column("base")))
-
-
-def reaches(rows: Rows, base: str) -> dict[int, str]:
-    """Each reach of an experiment and its variant, smallest first."""
-    return {r["reach"]: r["variant"] for r in rows.where(kind="fit", base=base)}
-
-
-def missed(rows: Rows) -> tuple[dict[str, list[float]], int]:
-    """The share of many marks that each network misses at the end, seed by seed; and how many these are."""
-    many = max(k for k in marks_of(rows) if k <= MANY)
-    variants = rows.where(kind="fit").column("variant")
-    return {v: [1 - some.one(marks=many)["hits"] for some in last(rows, v).values()] for v in variants}, many
 
 
 def reach(rows: Rows, folder: Path) -> Figure:
@@ -91,8 +73,8 @@ def too_many(some: Rows, few: list[int]) -> float:
 
 
 def misses(axis: Any, rows: Rows, base: str) -> None:
-    found, many = missed(rows)
-    full = {r: rows.where(kind="overfull", marks=many).one(variant=v)["share"] for r, v in reaches(rows, base).items()}
+    found, share = missed(rows)[0], fullness(rows)
+    full = {r: share[v] for r, v in reaches(rows, base).items()}
     for reach, variant in reaches(rows, base).items():
         axis.plot([full[reach]] * len(found[variant]), found[variant], "o", color=color(base), ms=4, alpha=0.6)
         at = (full[reach], fmean(found[variant]))
