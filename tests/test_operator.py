@@ -19,6 +19,7 @@ from recombine.studies.lab import Lab, run_study
 from recombine.studies.scenes.adding import Adding, Addition
 from recombine.studies.scenes.judge import Judge
 from recombine.studies.scenes.operator import STUDY, Operator, settings
+from recombine.studies.scenes.settings import settings as scenes
 from recombine.worlds.places import Places
 
 SCALES = ("smoke", "laptop", "full")
@@ -204,3 +205,10 @@ def test_the_program_in_the_docs_works_as_printed():
     names: dict = {}
     exec(block, names)
     assert names["images"].shape == (1, 3, 32, 32)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_detector_is_the_one_of_length_and_knows_more_objects_than_are_asked_for(scale):
+    own, other = settings(scale).recipe, scenes(scale).recipe
+    assert digest(own.detector.config(own.crowd)) == digest(other.detector.config(other.crowd))
+    assert scale != "full" or max(own.crowd.counts) > own.evaluation.most

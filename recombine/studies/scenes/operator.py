@@ -83,11 +83,14 @@ class Operator:
 
 
 def settings(scale: Scale) -> Operator:
+    """Where fewer marks are asked for than `length` does, the detector is still its: sums may draw more than they are asked."""
     recipe = scenes(scale).recipe
-    evaluation = replace(recipe.evaluation, checkpoints=1)
+    evaluation, detector = replace(recipe.evaluation, checkpoints=1), recipe.detector
     if scale == "full":
+        detector = replace(detector, most=evaluation.most)
         evaluation = replace(evaluation, marks=tuple(range(1, MOST + 1)), spaced=SPACED)
-    return Operator(replace(recipe, evaluation=evaluation), (1, 2) if scale == "smoke" else (1, 2, 3, 4, 5))
+    changed = replace(recipe, evaluation=evaluation, detector=detector)
+    return Operator(changed, (1, 2) if scale == "smoke" else (1, 2, 3, 4, 5))
 
 
 def run(settings: Operator, lab: Lab) -> Iterator[Row]:

@@ -87,8 +87,8 @@ class SceneEvaluation:
 
 @dataclass(frozen=True)
 class Counter:
-    """The detector that counts, trained on the recipe's own world with none to as many objects as are asked for. `real`: on
-    how many real pictures of each number it is tested before it judges."""
+    """The detector that counts, trained on the recipe's own world with none to as many objects as are asked for, or to `most`
+    if that is more. `real`: on how many real pictures of each number it is tested before it judges."""
 
     width: int = 48
     noise: float = 0.04
@@ -96,11 +96,14 @@ class Counter:
     batch: int = 128
     lr: float = 2e-3
     real: int = 512
+    most: int = 0
     version: int = field(default=DETECTOR_VERSION, metadata={"unnamed": 1})
 
     def __post_init__(self) -> None:
         if self.real < 1:
             raise ValueError(f"real must be positive, not {self.real}")
+        if not 0 <= self.most <= MOST:
+            raise ValueError(f"most={self.most}: between 0 and {MOST}")
         self.config(Scenes())
 
     def config(self, world: Scenes) -> DetectorConfig:
@@ -147,7 +150,7 @@ class SceneRecipe:
     def crowd(self) -> Scenes:
         """The same world with none to as many objects as are ever asked for: what the detector must know. Variants that are
         trained on other numbers share it, and with it the marks."""
-        return replace(self.world, counts=tuple(range(self.evaluation.most + 1)))
+        return replace(self.world, counts=tuple(range(max(self.evaluation.most, self.detector.most) + 1)))
 
     @property
     def slots(self) -> int:
