@@ -8,20 +8,18 @@ from statistics import fmean
 
 import pytest
 
-from recombine.measure.counting import k_max, k_mean
 from recombine.store import read_config, read_json, read_rows
 from recombine.studies import circuit_rows, find
 from recombine.studies.base import Rows, judge
 from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import dips
 from recombine.studies.levels import best, curve, late, level_mean, over_seeds, tolerance, way
-from recombine.studies.scenes.length import far_from_others
-from recombine.studies.scenes.outcomes import last, local, looks, marks_alone, reached
 
 RESULTS = Path(__file__).parents[1] / "results"
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
 RUNS = sorted(p.parent for p in RESULTS.glob("runs/*/config.json"))
 SHARED = RESULTS / "one-tokenizer"
+ASIDE = sorted(p for name in ("fine", "larger") for p in RESULTS.glob(f"{name}/runs/*"))
 
 
 @cache
@@ -52,7 +50,7 @@ def assert_near(mine, shown):
         assert mine == (pytest.approx(shown, rel=1e-5, abs=1e-6) if isinstance(shown, float) else shown)
 
 
-@pytest.mark.parametrize("folder", [*RUNS, *sorted(SHARED.glob("*/runs/*"))], ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", [*RUNS, *sorted(SHARED.glob("*/runs/*")), *ASIDE], ids=lambda p: p.name)
 def test_every_run_folder_is_named_by_its_config(folder):
     read_config(folder)
 
@@ -273,70 +271,6 @@ def test_classifiers_and_reader_of_concept_space_are_right_on_real_pictures():
     rows = [*shipped("concept-space").where(kind="probe"), *shipped("concept-space").where(kind="probe3")]
     assert {r["probe"] for r in rows} == {"cnn", "read"}
     assert {r["joint"] for r in rows} == {1.0}
-
-
-REACHED = {
-    "exp1": ((6, 6, 5), (6, 6, 6), 0.62, 0.97),
-    "exp2": ((1, 1, 1), (1, 1, 1), 0.02, 0.33),
-    "exp3": ((3, 3, 3), (3, 3, 3), 0.08, 0.42),
-    "exp2L": ((7, 6, 6), (8, 8, 7), 0.84, 1.0),
-    "exp3L": ((5, 5, 5), (4, 4, 5), 0.94, 1.0),
-    "exp2L, whole": ((4, 4, 5), (3, 3, 4), 0.60, 0.85),
-    "exp2, 1 object": ((1, 1, 1), (1, 1, 1), 0.01, 0.38),
-    "exp2, 1-5 objects": ((1, 1, 1), (1, 1, 1), 0.03, 0.36),
-    "exp2L, 1 object": ((5, 5, 5), (5, 5, 5), 0.75, 1.0),
-    "exp2L, 1-5 objects": ((8, 6, 7), (9, 9, 9), 0.87, 1.0),
-}
-
-
-@pytest.mark.parametrize("variant", REACHED)
-def test_the_docs_table_of_length_is_what_the_rows_say(variant):
-    rows, (seeds, by_means, *shares) = shipped("length"), REACHED[variant]
-    assert [tuple(reached(rows, variant, by=way).values) for way in (k_max, k_mean)] == [seeds, by_means]
-    hits = fmean(some.one(marks=12)["hits"] for some in last(rows, variant).values())
-    assert [hits, local(rows, variant, "condition").mean] == pytest.approx(shares, abs=0.0051)
-
-
-def over_length(variant: str, column: str, marks: int, step: int | None = None) -> float:
-    """The mean over seeds at one number of marks; at the end if no step is named."""
-    each = {k: r for k, r in looks(shipped("length"), variant).items() if k[1] == (step or 5000)}
-    assert len(each) == 3
-    return fmean(some.one(marks=marks)[column] for some in each.values())
-
-
-def test_what_else_the_docs_say_of_length_is_what_the_rows_say():
-    rows = shipped("length")
-    assert min(rows.where(kind="detector").column("exact")) >= 0.996
-    assert [round(local(rows, f"exp{i}", "pixel").mean, 2) for i in (1, 2, 3)] == [0.56, 0.54, 0.53]
-    assert marks_alone(rows, "exp3L").values == [12, 11, 10]
-    assert [round(over_length("exp3L", "total", 5), 1), round(over_length("exp3L", "right", 3), 2)] == [5.6, 0.76]
-    pieces = [round(over_length("exp3L", "total", k) / k - 1, 2) for k in (1, 3, 9)]
-    assert pieces == [0.04, 0.09, 0.17]
-    missed = [round(1 - over_length(v, "hits", 9), 2) for v in ("exp3L", "exp2L", "exp2L, whole")]
-    assert missed == [0.03, 0.11, 0.31], "the share of full patches foretells the order"
-    course = [sorted(k_max(looks(rows, "exp1")[s, t]) for s in range(3)) for t in (625, 1250, 2500, 5000)]
-    assert [(min(k), max(k)) for k in course] == [(1, 2), (3, 4), (5, 5), (5, 6)]
-
-
-def test_local_networks_first_draw_too_much_then_too_little():
-    for variant, told in {"exp2L": (14, 10, 0.94, 0.89), "exp2L, 1 object": (15, 9, 0.91, 0.80)}.items():
-        found = [over_length(variant, column, 9, t) for column in ("total", "hits") for t in (625, 5000)]
-        assert (*map(round, found[:2]), *(round(v, 2) for v in found[2:])) == told
-        early = {k_max(some, total=False) for (_, t), some in looks(shipped("length"), variant).items() if t == 625}
-        assert early == ({9} if variant == "exp2L" else {8, 9})
-
-
-def test_what_the_docs_say_of_crowds_and_numbers_is_what_the_rows_say():
-    said = {
-        "exp2L": (0.97, 0.90),
-        "exp3L": (1.0, 0.98),
-        "exp1": (0.99, 0.71),
-        "exp2": (0.38, 0.02),
-        "exp3": (1.0, 0.07),
-    }
-    for variant, told in said.items():
-        found = [fmean(far_from_others(shipped("length"), variant, some)) for some in (range(2, 4), range(9, 13))]
-        assert found == pytest.approx(told, abs=0.0051)
 
 
 def test_the_renderer_is_as_fast_as_told():

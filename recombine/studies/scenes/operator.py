@@ -163,19 +163,19 @@ def listed(found: Found) -> str:
 STUDY = Study(
     name="operator",
     question="What must scores be added to, so that a model told of one object at a time draws many?",
-    paper="B's predecessor, Fig 3",
+    paper="Bradley et al., Mechanisms of Projective Composition (before B), arXiv 2502.04549, Fig 3",
     about=about(__doc__),
     cost={
         "smoke": "10 s, one core",
         "laptop": "12 min (estimate), two cores",
-        "full": "20 min (estimate), three at a time on one H200, 3 seeds",
+        "full": "17 min, three at a time on one H200, 3 seeds",
     },
     settings=settings,
     compute=run,
     claims=(
         Claim(
             id="S9",
-            paper="B's predecessor (2502.04549), Fig 3",
+            paper="Bradley et al. (2502.04549), Fig 3",
             statement="Adding scores over an empty background works for a few objects, over the unconditional one it fails "
             "from two on, and over a cluttered one it goes beyond the number of objects seen in training.",
             expected="K_max in every seed: unconditional 1 < empty < cluttered, cluttered more than the 5 it was trained on; "
