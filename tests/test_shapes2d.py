@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -85,6 +86,20 @@ def test_a_rendered_picture_is_what_its_values_say():
     strong = (0.95 - values[:, :3]) > 0.5
     expected = (math.pi * (28 * values[:, 3]) ** 2)[:, None].expand_as(mass)
     assert ((mass / expected)[strong] - 1).abs().max() < 0.05, "the whole shape is inside the picture, in its colour"
+
+
+@pytest.mark.parametrize("size", [16, 28])
+def test_classes_that_vary_as_much_as_they_may_are_read_and_refused_where_they_should_not(size):
+    """Sizes nearly touch then; the reader of the usual world refuses those it does not know."""
+    world = replace(world_at(size), color_jitter=0.25, size_jitter=0.2)
+    factors, (images, values), _ = draws(world, 1000)
+    assert (world.read(images) == factors).all(1).float().mean() > 0.995
+    usual = (world_at(size).read(images) == factors).all(1)
+    off = (values - world.canonical(factors)).abs()
+    near = (off[:, :3] < 0.18).all(1) & (off[:, 3] < 0.12 * world.canonical(factors)[:, 3])
+    far = (off[:, :3] > 0.22).any(1) | (off[:, 3] > 0.18 * world.canonical(factors)[:, 3])
+    assert usual[near].float().mean() > 0.99
+    assert usual[far].float().mean() < 0.01
 
 
 def test_ink_and_background_are_exact():
@@ -236,7 +251,8 @@ def test_config_round_trip_and_digest():
 @pytest.mark.parametrize(
     ("assignment", "word"),
     [("size=8", "at least 16"), ('shapes=["star"]', "circle"), ('colors=["red","red"]', "each once"), ("sizes=[]", "large"),
-     ("color_jitter=0.5", "between 0 and 0.25"), ("background=0.1", "between 0.8 and 1")],
+     ("color_jitter=0.5", "between 0 and 0.25"), ("size_jitter=0.3", "between 0 and 0.2"),
+     ("background=0.1", "between 0.8 and 1")],
 )  # fmt: skip
 def test_a_wrong_setting_is_named(assignment, word):
     with pytest.raises(UsageError, match=word) as error:

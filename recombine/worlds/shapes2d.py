@@ -53,7 +53,7 @@ class Shapes2D(World):
                 raise ValueError(f"{name}={list(given)}: one or more of {', '.join(known)}, each once")
         for name, low, high in (
             ("color_jitter", 0, 0.25),
-            ("size_jitter", 0, 0.1),
+            ("size_jitter", 0, 0.2),
             ("background", 0.8, 1),
             ("wander", 0, 1),
         ):
@@ -143,7 +143,8 @@ class Shapes2D(World):
         """Analysis by synthesis, see `shapes2d_read`."""
         table = tables(self, images.device)
         outlines = tuple(OUTLINES[NAMES.index(name)] for name in self.shapes)
-        return shapes2d_read.read(images, outlines, table.rgb, table.radius, self.background, self.color_jitter)
+        jitter = self.color_jitter, self.size_jitter
+        return shapes2d_read.read(images, outlines, table.rgb, table.radius, self.background, jitter)
 
 
 @lru_cache(maxsize=64)

@@ -25,9 +25,11 @@ SPECKLE, SPOT = 0.15, 0.20
 """Largest left-over, where 1 is the step from background to ink: root mean square of all pixels; mean of any 3 x 3 patch."""
 CLEARER = 0.30
 """Largest squared error of the best outline relative to that of the second best."""
-COLOR, SIZE, BACKGROUND, OUTSIDE = 0.10, 0.15, 0.15, 0.5
-"""Largest distance: per channel from where a colour's own jitter ends (at least twice this from its centre); relative, from a
-radius; per channel from the world's background; in pixels, of the outline beyond the frame."""
+COLOR, SIZE, BACKGROUND, OUTSIDE = 0.10, 0.05, 0.15, 0.5
+"""Largest distance: per channel from where a colour's jitter ends; relative, from where a radius's does; per channel from the
+world's background; in pixels, of the outline beyond the frame."""
+LEAST = 0.1
+"""Jitter of colours and of sizes that is taken for granted, also in a world with less."""
 
 
 class Fit(NamedTuple):
@@ -127,15 +129,21 @@ def read(
     rgb: Float[Tensor, "n 3"],
     radius: Float[Tensor, "m"],
     background: float,
-    color_jitter: float,
+    jitter: tuple[float, float],
 ) -> Int[Tensor, "b 3"]:
-    """The indices of outline, colour and radius that each picture shows, or INVALID in all three."""
+    """The indices of outline, colour and radius that each picture shows, or INVALID in all three. `jitter`: the world's own, of
+    colours and of sizes."""
     parts = images.float().split(chunk(images.shape[2], images.device, len(images)))
-    return torch.cat([_read(part, outlines, rgb, radius, background, color_jitter) for part in parts])
+    return torch.cat([_read(part, outlines, rgb, radius, background, jitter) for part in parts])
 
 
 def _read(
-    images: Tensor, outlines: tuple[Outline, ...], rgb: Tensor, radius: Tensor, background: float, color_jitter: float
+    images: Tensor,
+    outlines: tuple[Outline, ...],
+    rgb: Tensor,
+    radius: Tensor,
+    background: float,
+    jitter: tuple[float, float],
 ) -> Tensor:
     images = images.clamp(0, 1)
     seen = observed_cover(images, *ink_and_background(images))
@@ -150,6 +158,7 @@ def _read(
     off_size, size = (pose[:, 2:] / images.shape[3] / radius - 1).abs().min(1)
     good = (errors[:, 0] < CLEARER * errors[:, 1]) & (best < len(outlines))
     good &= (left.speckle < SPECKLE) & (left.spot < SPOT) & inside(rivals, best, pose, images.shape[3])
-    good &= (off_color < COLOR + max(COLOR, color_jitter)) & (off_size < SIZE)
+    color_ends, size_ends = (max(LEAST, own) for own in jitter)
+    good &= (off_color < COLOR + color_ends) & (off_size < SIZE + size_ends)
     good &= (left.background - background).abs().amax(1) < BACKGROUND
     return torch.where(good[:, None], torch.stack((best, color, size), 1), INVALID)

@@ -59,9 +59,18 @@ class Addition:
         run.net.eval()
         return run
 
-    def denoiser(self) -> Denoiser:
+    def background(self) -> Denoiser:
         own = self.config.background == self.config.parts
-        return OneByOne(self.run.denoiser(), None if own else self.trained(self.config.background).denoiser())
+        return (self.run if own else self.trained(self.config.background)).denoiser()
+
+    def denoiser(self) -> Denoiser:
+        return OneByOne(self.run.denoiser(), self.background())
+
+    @property
+    def models(self) -> tuple[RunFolder, ...]:
+        """What it is made of."""
+        both = dict.fromkeys((self.config.parts, self.config.background))
+        return tuple(SceneRun(r, self.lab, self.judge).folder for r in both)
 
     def sample(self, marks: Places, denoiser: Denoiser | None = None) -> Float[Tensor, "b 3 h w"]:
         """From the noise that the model alone is given. Not in bfloat16: what is rounded off would be added up, too."""
@@ -70,9 +79,7 @@ class Addition:
 
     def rows(self) -> list[Row]:
         """Counted now, or found on disk."""
-        c, judge = self.config, self.judge
-        models = (SceneRun(r, self.lab, judge).folder for r in dict.fromkeys((c.parts, c.background)))
-        return self.lab.measured(Measurement(c, (*models, judge.folder), self.ready, self.measure))
+        return self.lab.measured(Measurement(self.config, (*self.models, self.judge.folder), self.ready, self.measure))
 
     def ready(self) -> Denoiser:
         self.judge.ready()

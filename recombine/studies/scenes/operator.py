@@ -26,6 +26,7 @@ from recombine.studies.lab import Lab
 from recombine.studies.levels import Found
 from recombine.studies.scenes import operator_figures
 from recombine.studies.scenes.adding import Adding, Addition
+from recombine.studies.scenes.echoing import Echoed
 from recombine.studies.scenes.judge import Judge
 from recombine.studies.scenes.outcomes import facts, last, over_seeds, trusted
 from recombine.studies.scenes.recipe import SceneRecipe
@@ -107,7 +108,7 @@ def run(settings: Operator, lab: Lab) -> Iterator[Row]:
             lab.note(f"{name}, seed {seed}: scores added, run {sum_of.folder.digest}")
             lab.record(sum_of.folder, f"{name}, added", seed)
             about = {"variant": name, "seed": seed, "run": sum_of.folder.digest}
-            yield from (r | about for r in sum_of.rows())
+            yield from (r | about for r in [*sum_of.rows(), *Echoed(sum_of).rows()])
 
 
 def reach(rows: Rows, variant: str, kind: str = "added", lenient: bool = False) -> Found:

@@ -36,7 +36,8 @@ def shown(rows: Rows) -> list[str]:
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
-    return [backgrounds(rows, folder), at_once(rows, folder), *samples(rows, folder)]
+    heard = [echo(rows, folder)] if rows.where(kind="echo") else []
+    return [backgrounds(rows, folder), at_once(rows, folder), *heard, *samples(rows, folder)]
 
 
 def plot(axis: Any, seeds: dict[int, Rows], column: str, **style: Any) -> None:
@@ -93,6 +94,39 @@ def at_once(rows: Rows, folder: Path) -> Figure:
         axes[0].set_ylabel("share of pictures")
         number_of_marks(axes, marks_of(rows, "added"))
     return figure
+
+
+def echo(rows: Rows, folder: Path) -> Figure:
+    figure = Figure(
+        "echo",
+        "How much of an object each answer shows, before anything is drawn",
+        "On real noisy pictures with several objects, over the noise. Left: how much of an object an answer shows that is told "
+        "of another one, less what an answer shows that is told of nothing: the echo. In a sum every further part adds it to "
+        "every object. Right: what is foretold of an object in a sum of two (thin) and of four parts (bold): 1 is as it should "
+        "be, 0 is gone, and far above 1 is as under too much guidance. Means over seeds.",
+    )
+    with canvas(folder, figure, 1, 2, size=(9.5, 3.2)) as axes:
+        for variant in shown(rows):
+            level = means(rows.where(kind="echo", variant=variant))
+            style = {"color": COLORS[variant], "ls": "-" if variant in MODELS else "--"}
+            axes[0].plot(
+                *zip(*((s, e) for s, _, e in level), strict=True), marker="o", ms=3, label=NAMES[variant], **style
+            )
+            for parts, width in ((2, 0.8), (4, 1.8)):
+                axes[1].plot(*zip(*((s, own + (parts - 1) * e) for s, own, e in level), strict=True), lw=width, **style)
+        for axis, usual in zip(axes, (0, 1), strict=True):
+            axis.axhline(usual, color=GREY, lw=0.8, ls=":")
+            axis.set(xscale="log", xlabel="noise (sigma)")
+        axes[0].set(title="the echo of one part", ylabel="told of another - told of nothing")
+        axes[1].set(title="an object in a sum of two, of four", ylabel="amplitude")
+        axes[1].legend(*axes[0].get_legend_handles_labels(), fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def means(rows: Rows) -> list[tuple[float, float, float]]:
+    """Over seeds, at each noise level: sigma, what a part shows of its own object, and its echo."""
+    levels = {r["sigma"]: rows.where(sigma=r["sigma"]) for r in rows}
+    return [(sigma, fmean(some.column("own")), fmean(some.column("echo"))) for sigma, some in sorted(levels.items())]
 
 
 def number_of_marks(axes: Any, marks: list[int]) -> None:
