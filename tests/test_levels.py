@@ -4,7 +4,7 @@ import pytest
 
 from recombine.measure.intervals import student
 from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
-from recombine.studies.composition import judge_level2
+from recombine.studies.composition import judge_level2, judge_varied
 from recombine.studies.levels import best, curve, late, over_seeds, probe_of, seeds_of, summary
 
 
@@ -167,3 +167,21 @@ def test_seeds_that_shared_a_tokenizer_are_said_to_have():
 def test_what_no_paper_claimed_is_not_said_to_be_reproduced(paper, holds, said):
     claim = Claim("B0", paper, "it holds", "> 0", lambda rows: Judgement(holds, {}))
     assert judge(claim, Rows(), "full", 3, {}).json("s")["said"] == said
+
+
+@pytest.mark.parametrize(
+    ("varied", "balanced", "said"),
+    [((0.96, 0.97), (0.5, 0.9), True), ((0.8, 0.9), (0.1, 0.6), "partly"), ((0.99, 1.0), (0.9, 0.95), False)],
+)
+def test_variation_must_satisfy_the_strict_reader_and_do_better_than_none(varied, balanced, said):
+    values = {"varied": varied, "balanced": balanced}
+    made = [
+        row(0, 2, y if probe == "read" else 1.0, s, name, probe)
+        for name, some in values.items()
+        for s, y in enumerate(some)
+        for probe in ("read", "wary", "cnn")
+    ]
+    found = judge_varied(Rows(made))
+    assert found.holds == said
+    assert found.measured["varied, strict reader"] == pytest.approx(sum(varied) / 2)
+    assert found.measured["balanced, must choose"] == 1.0

@@ -11,6 +11,7 @@ from recombine.config import UsageError, digest, override
 from recombine.measure.probes import Reader
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
+from recombine.studies import composition
 from recombine.studies.composition import smoke
 from recombine.studies.conditioning import VARIANTS, Completeness
 from recombine.studies.lab import Lab
@@ -18,6 +19,7 @@ from recombine.studies.recipe import Recipe, spaced
 from recombine.studies.runs import TOGETHER, Run, compute
 from recombine.studies.sheets import write_sheet
 from recombine.train.fit import TrainConfig
+from recombine.worlds.circles import Circles
 
 RECIPE = smoke()
 
@@ -198,3 +200,16 @@ def test_everything_that_decides_a_result_is_in_the_runs_name():
     changes = ["seed=1", "pool=17", "train.lr=0.1", "conditioning.mode=quantised", "evaluation.samples=9", "world.size=56",
                "net.patch=14", "objective.times=logit-normal", "evaluation.solver.steps=3", "seen=[[0,0,0]]"]  # fmt: skip
     assert len({digest(RECIPE), *(digest(override(RECIPE, c)) for c in changes)}) == len(changes) + 1
+
+
+def test_pictures_that_vary_more_are_judged_as_all_others_are():
+    made = composition.settings("full").variants()
+    assert list(made) == ["balanced", "raw", "varied"]
+    usual, varied = made["balanced"], made["varied"]
+    assert varied.judged_in == usual.world != varied.world
+    back = replace(varied.world, color_jitter=usual.world.color_jitter, size_jitter=usual.world.size_jitter)
+    assert replace(varied, world=back, evaluation=usual.evaluation) == usual
+    with pytest.raises(UsageError, match="Shapes2D"):
+        replace(usual, world=Circles()).varying(0.1, 0.1)
+    with pytest.raises(UsageError, match="that of size"):
+        override(composition.settings("full"), "varied=[0.1]")

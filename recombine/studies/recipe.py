@@ -63,6 +63,10 @@ class Evaluation:
         return tuple(sorted({*asked, steps}))
 
 
+VARIED = (0.25, 0.2)
+"""Jitter of colour and of size where classes vary as much as Shapes2D allows."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """Everything that decides the result of one run. `seen` empty = at most one factor away from its first value (in a folder
@@ -125,6 +129,14 @@ class Recipe:
         """The same with other randomness, its tokenizer's included: which codes are learned matters as much as the start of
         the network, so runs that shared a tokenizer would agree more than they should."""
         return replace(self, seed=self.seed + more, tokenizer=self.tokenizer.sown(more))
+
+    def varying(self, color: float, size: float) -> "Recipe":
+        """The same on pictures that differ so much inside their classes, asked for the centres of classes and judged in the
+        usual world, as all are. UsageError where the world has no such jitter."""
+        if not isinstance(self.world, Shapes2D):
+            raise UsageError("recipe.world: only Shapes2D knows how much its classes vary")
+        world = replace(self.world, color_jitter=color, size_jitter=size)
+        return replace(self, world=world, evaluation=replace(self.evaluation, judged_in=self.judged_in))
 
     def facts(self) -> dict[str, Any]:
         """What a page needs to know of the compositions, and whose pictures they are."""
