@@ -48,6 +48,18 @@ def test_rows_are_flat_and_every_figure_is_drawn(done, lab):
         assert (lab.out / "operator" / "figures" / f"{name}.svg").stat().st_size > 1000
 
 
+def test_each_sum_has_its_echo_on_real_pictures(done):
+    """A model and itself, or two: what a part shows of its own object does not depend on the background."""
+    rows = {v: done.where(kind="echo", variant=v) for v in (*MODELS, "swapped")}
+    times = list(settings("smoke").recipe.evaluation.locality.times)
+    assert {tuple(some.column("t")) for some in rows.values()} == {tuple(times)}
+    for name in ("own", "others"):
+        assert rows["swapped"].column(name) == rows["unconditional"].column(name)
+    assert rows["swapped"].column("untold") == rows["empty"].column("untold")
+    for r in (r for some in rows.values() for r in some):
+        assert r["echo"] == pytest.approx(r["others"] - r["untold"], abs=2e-4)
+
+
 def test_one_mark_is_what_the_model_itself_draws_and_two_are_not(done, lab):
     made = settings("smoke").models()
     recipe, judge, count = made["unconditional"], Judge(made["empty"], lab), made["empty"].evaluation.samples
@@ -187,6 +199,37 @@ def test_what_was_measured_stands_beside_the_papers():
     assert said["cluttered, seeds"] == "8, 7, 6"
     assert said["swapped"] == 3
     assert found.interval[0] < 3 < found.interval[1]
+
+
+HEARD = {"unconditional": -0.3, "cluttered": 0.02, "empty": 0.13, "swapped": 0.27}
+
+
+def heard(**changes: float) -> Rows:
+    """Three seeds, each heard at three noise levels; the largest echo is as told, the last seed's a little more so."""
+    loudest = HEARD | changes
+    return Rows(
+        {
+            "kind": "echo",
+            "variant": v,
+            "seed": s,
+            "sigma": 0.1 * 2**i,
+            "own": 0.9,
+            "echo": e * share * (1 + 0.1 * (s == 2)),
+        }
+        for v, e in loudest.items()
+        for s in range(3)
+        for i, share in enumerate((0.2, 1.0, -0.5))
+    )
+
+
+def test_the_echo_is_judged_where_it_is_largest_and_in_every_seed():
+    claim = STUDY.claims[1]
+    assert claim.judge(heard()).holds is True
+    assert claim.judge(heard()).measured["empty, echo"] == pytest.approx(0.13 * 3.1 / 3)
+    for some in ({"unconditional": -0.1}, {"cluttered": -0.08}, {"swapped": 0.12}, {"empty": 0.04, "cluttered": 0.01}):
+        assert claim.judge(heard(**some)).holds == "partly"
+    assert claim.judge(heard(cluttered=0.2)).holds is False
+    assert judge(claim, Rows(heard().where(variant="empty")), "full", 3, {}).word == "not measured"
 
 
 @pytest.mark.parametrize(

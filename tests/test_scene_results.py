@@ -9,7 +9,7 @@ import pytest
 from recombine.measure.counting import k_max, k_mean
 from recombine.store import read_rows
 from recombine.studies.base import Rows
-from recombine.studies.scenes import operator
+from recombine.studies.scenes import operator_outcomes as operator
 from recombine.studies.scenes.length import far_from_others
 from recombine.studies.scenes.outcomes import last, local, looks, marks_alone, reached
 

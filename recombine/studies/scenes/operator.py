@@ -11,31 +11,28 @@ Three comparisons need no more training. Swapped: the parts of the unconditional
 Mismatched: parts and background of two empty models that differ in their seed alone; what is lost here is lost because the
 errors of two networks do not cancel, whatever the background. At once: every model told all places in one call.
 
+Why a sum works or not can be known beforehand. Each part is asked about a picture that holds the other objects, too; how much
+of them it shows beyond what the background shows is its echo, and every further part adds it to every object. It is measured
+on real pictures, with nothing drawn.
+
 Run: `recombine run operator --scale laptop` (on two cores), `--scale full` (3 seeds, on a GPU).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from recombine.measure.counting import k_max
-from recombine.measure.intervals import student
 from recombine.nets.placing import Null
-from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
+from recombine.studies.base import Claim, Row, Scale, Study, about
 from recombine.studies.lab import Lab
-from recombine.studies.levels import Found
 from recombine.studies.scenes import operator_figures
 from recombine.studies.scenes.adding import Adding, Addition
 from recombine.studies.scenes.echoing import Echoed
 from recombine.studies.scenes.judge import Judge
-from recombine.studies.scenes.outcomes import facts, last, over_seeds, trusted
+from recombine.studies.scenes.operator_outcomes import MISMATCHED, SWAPPED, judge_echo, judge_operator
 from recombine.studies.scenes.recipe import SceneRecipe
 from recombine.studies.scenes.runs import grounds, runs
 from recombine.studies.scenes.settings import settings as scenes
 
-PAPER = {"empty": 4, "unconditional": 1, "cluttered": 8}
-"""K_max read off the predecessor's figure 3 by eye."""
-SWAPPED, MISMATCHED = "swapped", "mismatched"
 SPACED, MOST = 0.2, 8
 """At full scale no two marks are nearer than this share of the picture, since sets of pixels that overlap are not what the sum
 is about (large objects are 0.15 to 0.24 wide); that leaves room for so many."""
@@ -111,56 +108,6 @@ def run(settings: Operator, lab: Lab) -> Iterator[Row]:
             yield from (r | about for r in [*sum_of.rows(), *Echoed(sum_of).rows()])
 
 
-def reach(rows: Rows, variant: str, kind: str = "added", lenient: bool = False) -> Found:
-    """K_max of each seed: by adding, or told at once (`count`). Lenient: objects that no mark names are forgiven to all."""
-    strict = bool(facts(rows, variant)["strict"]) and not lenient
-    return over_seeds([float(k_max(some, strict)) for some in last(rows, variant, kind).values()])
-
-
-def judge_operator(rows: Rows) -> Judgement:
-    """In every seed: the order of the three, also by the lenient measure, and the numbers that the words stand for. A model
-    that cannot draw one object fails for want of training, which says nothing."""
-    trained = enough(trusted(rows))
-    measured: dict[str, Any] = {}
-    for name, paper in PAPER.items():
-        found = reach(rows, name)
-        measured |= {name: found.mean, f"paper_{name}": paper, f"{name}, seeds": listed(found)}
-        measured[f"{name}, lenient"] = reach(rows, name, lenient=True).mean
-        measured[f"{name}, at once"] = reach(rows, name, "count").mean
-    for name in (SWAPPED, MISMATCHED):
-        measured |= {name: reach(rows, name).mean} if rows.where(kind="added", variant=name) else {}
-    empty, bayes, cluttered = same_seeds(*(reach(rows, name).values for name in PAPER))
-    fails, few, beyond = set(bayes) == {1}, min(empty) > 1, min(cluttered) > trained
-    holds = fails and few and beyond and ordered(rows) and ordered(rows, lenient=True)
-    gap = student([c - e for c, e in zip(cluttered, empty, strict=True)])
-    return Judgement(holds or ("partly" if fails and (few or beyond) else False), measured, gap)
-
-
-def enough(rows: Rows) -> int:
-    """How many objects the cluttered model saw at most. LookupError unless one, two and more than that were asked for."""
-    trained, tried = facts(rows, "cluttered")["trained"], set(rows.where(kind="added").column("marks"))
-    if not {1, 2} <= tried or max(tried) <= trained:
-        raise LookupError(f"1, 2 and more than {trained} marks are needed, not {sorted(tried)}")
-    return trained
-
-
-def ordered(rows: Rows, lenient: bool = False) -> bool:
-    """Whether in every seed the unconditional background reaches least and the cluttered one most."""
-    empty, bayes, cluttered = same_seeds(*(reach(rows, name, lenient=lenient).values for name in PAPER))
-    return all(b < e < c for e, b, c in zip(empty, bayes, cluttered, strict=True))
-
-
-def same_seeds(*values: list[float]) -> tuple[list[float], ...]:
-    """LookupError where some have fewer seeds than others."""
-    if len({len(some) for some in values}) > 1:
-        raise LookupError(f"{', '.join(str(len(some)) for some in values)} seeds: some runs are missing")
-    return values
-
-
-def listed(found: Found) -> str:
-    return ", ".join(f"{v:g}" for v in found.values)
-
-
 STUDY = Study(
     name="operator",
     question="What must scores be added to, so that a model told of one object at a time draws many?",
@@ -168,7 +115,7 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "10 s, one core",
-        "laptop": "12 min (estimate), two cores",
+        "laptop": "9 min, two cores",
         "full": "17 min, three at a time on one H200, 3 seeds",
     },
     settings=settings,
@@ -182,6 +129,17 @@ STUDY = Study(
             expected="K_max in every seed: unconditional 1 < empty < cluttered, cluttered more than the 5 it was trained on; "
             "the same order where objects that no mark names are forgiven to all (paper, by eye: 1, about 4, about 8)",
             judge=judge_operator,
+            trained=True,
+        ),
+        Claim(
+            id="B17",
+            paper="beyond the papers",
+            statement="One number, known before anything is drawn, says what adding will do: how much more of an object a part "
+            "shows that is told of another one than the background does. Below zero objects vanish, above it they grow ever "
+            "louder, near zero they stay.",
+            expected="the echo at the noise level where it is largest, in every seed: unconditional <= -0.15, empty >= 0.05, "
+            "cluttered at most half as far from zero as empty, swapped above empty",
+            judge=judge_echo,
             trained=True,
         ),
     ),

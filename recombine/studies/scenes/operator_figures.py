@@ -102,8 +102,9 @@ def echo(rows: Rows, folder: Path) -> Figure:
         "How much of an object each answer shows, before anything is drawn",
         "On real noisy pictures with several objects, over the noise. Left: how much of an object an answer shows that is told "
         "of another one, less what an answer shows that is told of nothing: the echo. In a sum every further part adds it to "
-        "every object. Right: what is foretold of an object in a sum of two (thin) and of four parts (bold): 1 is as it should "
-        "be, 0 is gone, and far above 1 is as under too much guidance. Means over seeds.",
+        "every object. Right: what is foretold of an object in a sum of two (thin) and of four parts (bold), as a share of "
+        "what its own part alone shows of it: at 0 it is gone, and far above 1 it is as under too much guidance. "
+        "Means over seeds.",
     )
     with canvas(folder, figure, 1, 2, size=(9.5, 3.2)) as axes:
         for variant in shown(rows):
@@ -113,12 +114,17 @@ def echo(rows: Rows, folder: Path) -> Figure:
                 *zip(*((s, e) for s, _, e in level), strict=True), marker="o", ms=3, label=NAMES[variant], **style
             )
             for parts, width in ((2, 0.8), (4, 1.8)):
-                axes[1].plot(*zip(*((s, own + (parts - 1) * e) for s, own, e in level), strict=True), lw=width, **style)
+                axes[1].plot(
+                    *zip(*((s, 1 + (parts - 1) * e / own) for s, own, e in level), strict=True), lw=width, **style
+                )
+        sigmas = [sigma for sigma, *_ in level]
         for axis, usual in zip(axes, (0, 1), strict=True):
             axis.axhline(usual, color=GREY, lw=0.8, ls=":")
             axis.set(xscale="log", xlabel="noise (sigma)")
+            axis.set_xticks(sigmas, [f"{sigma:.2g}" for sigma in sigmas])
+            axis.minorticks_off()
         axes[0].set(title="the echo of one part", ylabel="told of another - told of nothing")
-        axes[1].set(title="an object in a sum of two, of four", ylabel="amplitude")
+        axes[1].set(title="an object in a sum of two, of four", ylabel="of what it is alone")
         axes[1].legend(*axes[0].get_legend_handles_labels(), fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
