@@ -13,6 +13,7 @@ import math
 import types
 import typing
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin
 
 JSON = dict[str, Any] | list[Any] | str | int | float | bool | None
@@ -23,10 +24,16 @@ class UsageError(ValueError):
     """What the user gave cannot be used; the message is one line that names the value and what is allowed."""
 
 
+@lru_cache(maxsize=1024)
+def types_of(cls: type) -> dict[str, Any]:
+    """What each field of a config class holds."""
+    return typing.get_type_hints(cls)
+
+
 def to_json(value: Any) -> JSON:
     """The plain form of a config. Tuples become lists, floats stay floats even when given as ints."""
     if dataclasses.is_dataclass(value):
-        hints = typing.get_type_hints(type(value))
+        hints = types_of(type(value))
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         plain = {name: to_json(convert(v, hints[name], name)) for name, v in fields.items()}
         return {"class": class_path(type(value)), **plain}
@@ -51,7 +58,7 @@ def _essence(value: Any) -> JSON:
         return [_essence(v) for v in value]
     if not dataclasses.is_dataclass(value):
         return to_json(value)
-    hints = typing.get_type_hints(type(value))
+    hints = types_of(type(value))
     given = {f.name: convert(getattr(value, f.name), hints[f.name], f.name) for f in dataclasses.fields(value)}
     told = {f.name: _essence(given[f.name]) for f in dataclasses.fields(value) if given[f.name] != _unnamed(f)}
     return {"class": class_path(type(value)), **told}
@@ -77,7 +84,7 @@ def from_json(data: Any, expected: Any = Any, trust: tuple[str, ...] = TRUSTED, 
 
 
 def _build(cls: type, data: dict[str, Any], trust: tuple[str, ...], path: str) -> Any:
-    hints = typing.get_type_hints(cls)
+    hints = types_of(cls)
     names = [f.name for f in dataclasses.fields(cls)]
     if unknown := sorted(set(data) - set(names)):
         raise UsageError(f"{path}.{unknown[0]}: no such field; {cls.__name__} has {', '.join(names) or 'none'}")
@@ -266,4 +273,4 @@ def _check_field(plain: JSON, key: str, path: str, known: Known) -> Any:
     names = [f.name for f in dataclasses.fields(cls)]
     if key not in names:
         raise UsageError(f"--set {path}: no field {key!r} in {cls.__name__}; it has {', '.join(names)}")
-    return typing.get_type_hints(cls)[key]
+    return types_of(cls)[key]
