@@ -241,13 +241,17 @@ def test_nonsense_settings_get_one_clear_line(wrong):
     assert "\n" not in str(error.value)
 
 
-def test_the_program_in_the_docs_works_as_printed():
-    (block,) = re.findall(
-        r"```python\n(.*?)```", (Path(__file__).parents[1] / "docs" / "operator.md").read_text(), re.DOTALL
-    )
+def test_the_programs_in_the_docs_work_as_printed(capsys):
+    page = (Path(__file__).parents[1] / "docs" / "operator.md").read_text()
     names: dict = {}
-    exec(block, names)
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
     assert names["images"].shape == (1, 3, 32, 32)
+    printed = [[float(v) for v in line.split()] for line in capsys.readouterr().out.splitlines()]
+    assert len(printed) == 3
+    for _, own, others, untold, echo, four in printed:
+        assert own == others == untold == four, "what is untrained does not listen"
+        assert echo == 0
 
 
 @pytest.mark.parametrize("scale", SCALES)
