@@ -4,12 +4,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from recombine.config import UsageError
 from recombine.nets.base import NetConfig, Shape
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
+from recombine.nets.unfilled import Unfilled
 from recombine.objectives.base import Objective
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.masked import Decoding
@@ -91,7 +90,7 @@ class Recipe:
     def check(self) -> None:
         """That the parts fit each other; asked before the work, not when a config is read (a folder may be gone)."""
         self.net.check(self.shape)
-        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        with Unfilled():
             codes = self.tokenizer.untrained()
             self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
         if self.evaluation.guidance != 1 and not isinstance(self.objective, Noising):

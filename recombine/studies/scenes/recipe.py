@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 
-import torch
-
 from recombine.config import UsageError
 from recombine.measure.counting import RADIUS
 from recombine.measure.detector import DETECTOR_VERSION, DetectorConfig, DetectorNet
 from recombine.nets.local import LocalConfig
 from recombine.nets.placing import Grid, List, PlacedConfig, Placing, Whole
+from recombine.nets.unfilled import Unfilled
 from recombine.objectives.edm import Edm
 from recombine.objectives.solvers import Heun, Solver
 from recombine.train.fit import TrainConfig
@@ -136,7 +135,7 @@ class SceneRecipe:
         """That the parts fit each other; asked before the work."""
         shape = self.world.image_shape
         self.net.check(shape)
-        with torch.device("meta"):
+        with Unfilled():
             DetectorNet(shape, self.detector.width)
         if isinstance(self.placing, List) and self.placing.slots < self.slots:
             raise UsageError(
