@@ -9,11 +9,13 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from markupsafe import Markup
 from PIL import Image
 from synthetic_results import BAD, LEVELS, STEPS, accuracy, hostile, make_results, real, shown_accuracy, theory, trained
 
 from recombine.config import UsageError
 from recombine.report import render, sheets, training, write_site, write_study
+from recombine.report.page import Shown
 from recombine.report.read import read_claims, read_json, read_results
 from recombine.report.svg import inline_svg
 
@@ -251,3 +253,9 @@ def test_a_verdict_is_said_in_the_words_of_the_claim_unless_they_are_none(site):
         other = path.with_name("other.json")
         other.write_text(json.dumps([claim | {"said": said}]))
         assert read_claims(other)[0]["said"] == shown
+
+
+@pytest.mark.parametrize(("view", "wide"), [("0 0 480 100", True), ("0 0 200 100", False), ("0 0 964.8 230.4", True)])
+def test_a_card_shows_the_left_part_of_a_wide_drawing(view, wide):
+    assert Shown("a", "A", "", Markup('<svg viewBox="{}"></svg>').format(view)).wide is wide
+    assert not Shown("a", "A", "", Markup('<img src="a.png">')).wide

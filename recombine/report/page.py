@@ -1,5 +1,6 @@
 """One study, one self-contained page."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from recombine.report.training import training
 
 LARGEST_DRAWING = 800_000
 """Bytes of SVG beyond which a figure is shown as a picture."""
+WIDE = 2.4
+"""Width over height beyond which a card shows a drawing's left part, large enough to be read."""
+VIEW = re.compile(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"')
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,11 @@ class Shown:
     caption: str
     markup: Markup
     files: tuple[str, ...] = ()
+
+    @property
+    def wide(self) -> bool:
+        view = VIEW.search(self.markup)
+        return bool(view) and float(view[1]) > WIDE * float(view[2])
 
 
 @dataclass(frozen=True)
