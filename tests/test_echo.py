@@ -97,6 +97,8 @@ def test_what_cannot_have_an_echo_gets_one_clear_line(objects, places):
     model = showing(objects, 1.0, 0.0, 0.0)
     with pytest.raises(UsageError, match="two objects or more"):
         echoes(model, model, SCHEDULE, objects, places.keep(torch.arange(SLOTS)[None] == 0), (0.5,), seeded(0))
+    with pytest.raises(UsageError, match="at least one"):
+        echoes(model, model, SCHEDULE, objects, places, (), seeded(0))
     same = Objects(objects.x, objects.x[:, None].expand_as(objects.without), objects.pixels)
     with pytest.raises(UsageError, match="the same"):
         echoes(model, model, SCHEDULE, same, places, (0.5,), seeded(0))

@@ -3,10 +3,10 @@
 import json
 import re
 from functools import cache
-from pathlib import Path
 from statistics import fmean
 
 import pytest
+from shipped import RESULTS, shipped
 
 from recombine.store import read_config, read_json, read_rows
 from recombine.studies import circuit_rows, find
@@ -15,16 +15,10 @@ from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import dips
 from recombine.studies.levels import best, curve, late, level_mean, over_seeds, tolerance, way
 
-RESULTS = Path(__file__).parents[1] / "results"
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
 RUNS = sorted(p.parent for p in RESULTS.glob("runs/*/config.json"))
 SHARED = RESULTS / "one-tokenizer"
-ASIDE = sorted(p for name in ("fine", "larger") for p in RESULTS.glob(f"{name}/runs/*"))
-
-
-@cache
-def shipped(study: str) -> Rows:
-    return Rows(read_rows(RESULTS / study / "rows.jsonl"))
+ASIDE = sorted(p for name in ("fine", "larger", "leads/*") for p in RESULTS.glob(f"{name}/runs/*"))
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
@@ -173,6 +167,22 @@ def test_what_the_docs_say_judges_let_pass_is_what_the_rows_say():
         some = rows.where(version=version)
         assert [tolerance(way(some, probe, f)) for f in ("shape", "color", "size")] == pytest.approx(told, abs=0.0051)
     assert min(rows.where(kind="probe", version=2, probe="wary").column("joint")) >= 0.995
+
+
+VARIED = {
+    "usual": ((0.17, 0.14), (0.0, 0.0), (0.0, 0.0), (0.01, 0.0)),
+    "color": ((1.0, 1.0), (0.0, 0.84), (0.0, 0.0), (0.34, 0.39)),
+    "size": ((1.0, 0.97), (0.03, 0.11), (0.09, 0.02), (0.24, 0.1)),
+    "both": ((0.91, 0.94), (0.25, 0.44), (0.06, 0.06), (0.45, 0.37)),
+}
+
+
+@pytest.mark.parametrize("jitter", VARIED)
+def test_the_lead_on_variation_inside_classes_is_as_quoted(jitter):
+    rows, asked = shipped(f"leads/{jitter}/composition"), (("cnn", 2), ("wary", 2), ("read", 2), ("read", 1))
+    found = [[curve(rows, "balanced", seed, level, probe=probe)[-1] for seed in (0, 1)] for probe, level in asked]
+    assert {step for some in found for step, _ in some} == {4000}
+    assert [[y for _, y in some] for some in found] == [pytest.approx(told, abs=0.0051) for told in VARIED[jitter]]
 
 
 def test_silent_captions_that_name_a_class_bend_nothing_either():

@@ -1,25 +1,15 @@
 """What the docs say of scenes is what the rows under results/ say."""
 
-from functools import cache
-from pathlib import Path
 from statistics import fmean
 
 import pytest
+from shipped import shipped
 
 from recombine.measure.counting import k_max, k_mean
-from recombine.store import read_rows
 from recombine.studies.base import Rows
 from recombine.studies.scenes import operator_outcomes as operator
 from recombine.studies.scenes.length import far_from_others
 from recombine.studies.scenes.outcomes import last, local, looks, marks_alone, reached
-
-RESULTS = Path(__file__).parents[1] / "results"
-
-
-@cache
-def shipped(study: str) -> Rows:
-    return Rows(read_rows(RESULTS / study / "rows.jsonl"))
-
 
 REACHED = {
     "exp1": ((6, 6, 5), (6, 6, 6), 0.62, 0.97),
@@ -142,3 +132,18 @@ def test_adding_beats_telling_at_once_by_the_same_weights():
     rows = shipped("operator")
     assert [max(operator.reach(rows, v, "count").values) for v in ("empty", "cluttered")] == [1, 2]
     assert round(min(rows.where(kind="real").column("right")), 2) >= 0.99
+
+
+ECHO = {
+    "unconditional": (0.71, 0.15, 0.47, -0.32, 0.55, -0.36),
+    "cluttered": (0.51, 0.40, 0.43, -0.03, 0.94, 0.81),
+    "empty": (0.85, 0.58, 0.45, 0.13, 1.16, 1.48),
+    "swapped": (0.82, 0.71, 0.45, 0.27, 1.32, 1.97),
+}
+
+
+@pytest.mark.parametrize("variant", ECHO)
+def test_the_lead_on_echoes_is_as_quoted(variant):
+    r = max(shipped("leads/echo/operator").where(kind="echo", variant=variant), key=lambda r: abs(r["echo"]))
+    shares = [1 + (k - 1) * r["echo"] / r["own"] for k in (2, 4)]
+    assert [*(r[k] for k in ("own", "others", "untold", "echo")), *shares] == pytest.approx(ECHO[variant], abs=0.0051)

@@ -74,6 +74,8 @@ def echoes(
     """At each of `times`, on noisy pictures: `condition` tells of object j in its slot j. Objects count by their contrast, so
     those that are hardly seen hardly count. Costs a call for each slot and one, at each time."""
     told, weight, x = condition.present, objects.contrast, objects.x
+    if not times:
+        raise UsageError("times: at least one is needed")
     if (told.sum(1) < 2).any():
         raise UsageError("an echo needs pictures with two objects or more, all of them told in turn")
     if not (weight * told).sum() > 0:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from recombine.config import UsageError
 from recombine.nets.base import NetConfig, Shape
 from recombine.nets.conditioning import Conditioning
@@ -90,7 +92,7 @@ class Recipe:
     def check(self) -> None:
         """That the parts fit each other; asked before the work, not when a config is read (a folder may be gone)."""
         self.net.check(self.shape)
-        with Unfilled():
+        with torch.random.fork_rng(devices=[]), Unfilled():  # a network of one's own may draw otherwise
             codes = self.tokenizer.untrained()
             self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
         if self.evaluation.guidance != 1 and not isinstance(self.objective, Noising):
