@@ -15,9 +15,10 @@ from recombine.config import UsageError, digest, override
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
 from recombine.store import read_json, read_rows
-from recombine.studies import conditioning, details, jepa, objectives, tokenizers
+from recombine.studies import conditioning, details, jepa, objectives, tokenizers, variation
 from recombine.studies.base import Rows
 from recombine.studies.lab import Lab
+from recombine.studies.runs import compute
 from recombine.worlds.factors import code
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
@@ -62,9 +63,15 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
     assert digest(four["maskgit"]) == digest(repair["maskgit"])
     assert digest(four["dit"]) == digest(both.variants()["vq"])
     assert digest(four["maskgit"]) == digest(details.settings(scale).variants()["maskgit"])
+    assert digest(four["dit"]) == digest(variation.settings(scale).variants()["dit, usual"])
 
 
-IDLE = {"maskgit": 0.0, "maskgit0plain": 0.0, "maskgit0varied": 0.0}
+def varying(*varied: float, plain: float = 0.0) -> dict[str, float]:
+    """Level 2 of the four families in the varied world, and in the others."""
+    worlds = zip(variation.FAMILIES, varied, strict=True)
+    return {f"{f}0{a}": y if a == "varied" else plain for f, y in worlds for a in variation.AMOUNTS}
+
+
 LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1}
 
 
@@ -93,9 +100,17 @@ LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1
         (details.judge_wander, {"maskgit": 0.9, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, False),
         (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.1}, True),
         (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.9}, False),
-        (details.judge_variation, {"dit": 0.5, "dit0plain": 0.1, "dit0varied": 0.9} | IDLE, True),
-        (details.judge_variation, {"dit": 0.9, "dit0plain": 0.1, "dit0varied": 0.5} | IDLE, "partly"),
-        (details.judge_variation, {"dit": 0.9, "dit0plain": 0.9, "dit0varied": 0.9} | IDLE, False),
+        (variation.judge_more, {"dit0usual": 0.5, "dit0plain": 0.1, "dit0varied": 0.9}, True),
+        (variation.judge_more, {"dit0usual": 0.9, "dit0plain": 0.1, "dit0varied": 0.5}, "partly"),
+        (variation.judge_more, {"dit0usual": 0.9, "dit0plain": 0.9, "dit0varied": 0.9}, False),
+        (variation.judge_all, varying(0.6, 0.7, 0.8, 0.9), True),
+        (variation.judge_all, varying(0.6, 0.1, 0.1, 0.9), "partly"),
+        (variation.judge_all, varying(0.6, 0.1, 0.1, 0.2), False),
+        (variation.judge_all, varying(0.1, 0.9, 0.9, 0.9), False),
+        (variation.judge_all, varying(0.6, 0.7, 0.8, 0.9, plain=0.5), False),
+        (variation.judge_order, varying(0.6, 0.75, 0.8, 0.9), True),
+        (variation.judge_order, varying(0.6, 0.1, 0.8, 0.9), "partly"),
+        (variation.judge_order, varying(0.9, 0.8, 0.8, 0.95), False),
         (tokenizers.judge_masked, {"givt on vae": 0.8, "mar on vae": 0.9, "vae": 0.9}, True),
         (tokenizers.judge_masked, {"givt on vae": 0.1, "mar on vae": 0.9, "vae": 0.9}, "partly"),
         (tokenizers.judge_latents, {"vae": 0.9, "vq": 0.85}, True),
@@ -178,7 +193,9 @@ def test_worlds_that_differ_are_judged_by_probes_of_their_own_unless_they_must_b
         "recipe.train.steps=2", "tokenizer.steps=2", "checkpoints=[0]",
     )  # fmt: skip
     lab = Lab(QUIET, tmp_path, "smoke", 1)
-    rows = Rows(details.run(replace(settings, details=("plain", "far")), lab))
+    made = settings.variants()
+    plain = {f"{f}, plain": made[f].varying(0.0, 0.0) for f in ("maskgit", "dit")}
+    rows = Rows(compute(plain | {n: made[n] for n in ("maskgit, far", "dit, far")}, lab))
     first, second = rows.where(kind="probe", variant=None), rows.where(kind="probe", variant="maskgit, far")
     assert len(first) == len(second) == 32
     assert {r.get("variant") for r in rows.where(kind="probe")} == {None, "maskgit, far"}
@@ -189,12 +206,11 @@ def test_worlds_that_differ_are_judged_by_probes_of_their_own_unless_they_must_b
 
 
 def test_what_varies_more_or_less_is_judged_in_the_usual_world():
-    made = override(details.settings("smoke"), "wander=0.3").variants()
-    assert {made[f"dit, {d}"].judged_in for d in ("plain", "varied")} == {made["dit"].world}
-    assert len({made[n].world for n in ("dit", "dit, plain", "dit, varied", "dit, far")}) == 4
-    other = replace(
-        made["dit"], evaluation=replace(made["dit"].evaluation, judged_in=Shapes2D(colors=("red", "green")))
-    )
+    made = override(variation.settings("smoke"), "wander=0.3").variants()
+    usual = made["dit, usual"]
+    assert {made[f"dit, {a}"].judged_in for a in ("plain", "varied")} == {usual.world}
+    assert len({made[f"dit, {a}"].world for a in variation.AMOUNTS}) == 3
+    other = replace(usual, evaluation=replace(usual.evaluation, judged_in=Shapes2D(colors=("red", "green"))))
     with pytest.raises(UsageError, match="other factors"):
         other.check()
 

@@ -3,6 +3,7 @@
 import json
 import re
 from functools import cache
+from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -18,7 +19,7 @@ from recombine.studies.levels import best, curve, late, level_mean, over_seeds, 
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
 RUNS = sorted(p.parent for p in RESULTS.glob("runs/*/config.json"))
 SHARED = RESULTS / "one-tokenizer"
-ASIDE = sorted(p for name in ("fine", "larger", "leads/*") for p in RESULTS.glob(f"{name}/runs/*"))
+ASIDE = sorted(p for name in ("fine", "larger", "variation", "leads/*") for p in RESULTS.glob(f"{name}/runs/*"))
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
@@ -54,9 +55,8 @@ def test_every_run_that_a_study_names_is_there():
     assert named <= {p.name for p in RUNS}
 
 
-def shared(which: str, variant: str) -> Rows:
-    """The runs that results/one-tokenizer lists for a variant on its first or second tokenizer, seed by seed."""
-    folder = SHARED / which
+def listed(folder: Path, variant: str) -> Rows:
+    """The runs that the README of a folder lists for a variant, seed by seed."""
     line = next(x for x in (folder / "README.md").read_text().splitlines() if x.startswith(f"| {variant} |"))
     each = enumerate(re.findall(r"`(\w+)`", line))
     return Rows(
@@ -85,8 +85,27 @@ QUOTED = {
 
 @pytest.mark.parametrize(("which", "variant", "level", "probe"), QUOTED)
 def test_numbers_quoted_of_runs_that_shared_a_tokenizer_are_those_of_their_rows(which, variant, level, probe):
-    found = over_seeds(shared(which, variant), variant, level, late, probe).values
+    found = over_seeds(listed(SHARED / which, variant), variant, level, late, probe).values
     assert found == pytest.approx(QUOTED[which, variant, level, probe], abs=0.0051)
+
+
+VARYING = {
+    "maskgit, plain": ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.22, 0.18),
+    "maskgit": ((0.0, 0.0, 0.20), (0.0, 0.0, 0.01), 0.60, 0.57, 0.48),
+    "maskgit, varied": ((0.75, 0.79, 0.25), (0.62, 0.88, 0.55), 0.97, 0.99, 0.99),
+    "dit": ((0.97, 0.01, 0.73), (0.11, 0.0, 0.01), 1.0, 0.98, 0.72),
+}
+
+
+@pytest.mark.parametrize("variant", VARYING)
+def test_what_the_docs_say_of_variation_inside_classes_is_what_the_rows_say(variant):
+    rows, told = listed(RESULTS / "variation", variant), VARYING[variant]
+    for values, probe in zip(told, ("wary", "read"), strict=False):
+        assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(values, abs=0.0051)
+    means = [
+        over_seeds(rows, variant, level, late, probe).mean for probe, level in (("linear", 2), ("wary", 1), ("read", 1))
+    ]
+    assert means == pytest.approx(told[2:], abs=0.0051)
 
 
 TOLD = {
@@ -169,20 +188,28 @@ def test_what_the_docs_say_judges_let_pass_is_what_the_rows_say():
     assert min(rows.where(kind="probe", version=2, probe="wary").column("joint")) >= 0.995
 
 
-VARIED = {
-    "usual": ((0.17, 0.14), (0.0, 0.0), (0.0, 0.0), (0.01, 0.0)),
-    "color": ((1.0, 1.0), (0.0, 0.84), (0.0, 0.0), (0.34, 0.39)),
-    "size": ((1.0, 0.97), (0.03, 0.11), (0.09, 0.02), (0.24, 0.1)),
-    "both": ((0.91, 0.94), (0.25, 0.44), (0.06, 0.06), (0.45, 0.37)),
+COMPOSED = {
+    "raw": ((0.90, 0.83, 0.67), (0.13, 0.04, 0.04), (0.09, 0.01, 0.0), 0.61),
+    "balanced": ((1.0, 0.99, 1.0), (0.99, 0.28, 0.99), (0.13, 0.0, 0.67), 0.95),
+    "varied": ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), (0.99, 0.99, 0.99), 0.99),
 }
 
 
-@pytest.mark.parametrize("jitter", VARIED)
-def test_the_lead_on_variation_inside_classes_is_as_quoted(jitter):
-    rows, asked = shipped(f"leads/{jitter}/composition"), (("cnn", 2), ("wary", 2), ("read", 2), ("read", 1))
-    found = [[curve(rows, "balanced", seed, level, probe=probe)[-1] for seed in (0, 1)] for probe, level in asked]
-    assert {step for some in found for step, _ in some} == {4000}
-    assert [[y for _, y in some] for some in found] == [pytest.approx(told, abs=0.0051) for told in VARIED[jitter]]
+@pytest.mark.parametrize("variant", COMPOSED)
+def test_the_docs_table_of_composition_is_what_the_rows_say(variant):
+    rows, (*level2, level1) = shipped("composition"), COMPOSED[variant]
+    for told, probe in zip(level2, ("cnn", "wary", "read"), strict=True):
+        assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(told, abs=0.0051)
+    assert over_seeds(rows, variant, 1, late, "read").mean == pytest.approx(level1, abs=0.0051)
+    assert over_seeds(rows, variant, 1, late, "cnn").mean > 0.995
+
+
+def test_probes_of_composition_are_right_on_real_pictures_and_the_linear_one_is_not():
+    seen = shipped("composition").where(kind="probe")
+    assert min(r["joint"] for r in seen if r["probe"] in ("wary", "cnn", "read")) >= 0.999
+    small = [r["joint"] for r in seen.where(probe="linear") if r["composition"].endswith("1")]
+    assert (min(small), max(small)) == (pytest.approx(0.54, abs=0.0051), pytest.approx(0.65, abs=0.0051))
+    assert shipped("composition").where(kind="refused").one(probe="wary")["share"] > 0.9985
 
 
 def test_silent_captions_that_name_a_class_bend_nothing_either():
@@ -208,7 +235,7 @@ def test_what_the_docs_say_of_small_red_triangles_is_what_the_rows_say():
 
 
 def test_the_auxiliary_loss_rises_early_as_quoted():
-    rows = shared("second", "jepa")
+    rows = listed(SHARED / "second", "jepa")
     assert over_seeds(rows, "jepa", 2, best).mean == pytest.approx(0.31, abs=0.0051)
     for seed in range(3):
         joint = {step: value for step, value in curve(rows, "jepa", seed, 2)}

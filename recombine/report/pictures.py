@@ -27,9 +27,11 @@ def samples(results: Path, run: str) -> list[Path]:
 
 
 def cover(results: Path) -> Image.Image:
-    """What the first run of `composition` draws at the end: a tile per composition, in the colour of its level."""
+    """What the first run of `composition` whose classes vary draws at the end: a tile per composition, in the colour of its
+    level."""
     study = read_json(results / "composition" / "study.json")
-    codes, sheet = sorted(study["levels"]), samples(results, study["runs"][0]["digest"])[-1]
+    run = next(r["digest"] for r in study["runs"] if r["variant"] == "varied")
+    codes, sheet = sorted(study["levels"]), samples(results, run)[-1]
     tiles = [tile(sheet, i, len(codes), LEVELS[study["levels"][c]]) for i, c in enumerate(codes)]
     step, columns = tiles[0].width + 6, 4
     page = Image.new("RGB", (columns * step - 6, len(tiles) // columns * step - 6), "white")
@@ -120,8 +122,17 @@ def on_tokens(results: Path) -> Image.Image:
 
 
 def told(results: Path) -> Image.Image:
-    """Blue triangles, large and small, by DiTs that are told more or less; by the judge and by the strict reader."""
-    board = Board(results, "conditioning", ("wary", "read"))
+    """DiTs that are told more or less."""
+    return blue(Board(results, "conditioning", ("wary", "read")))
+
+
+def varied(results: Path) -> Image.Image:
+    """DiTs that are told loudly or quietly, and one whose classes vary."""
+    return blue(Board(results, "composition", ("wary", "read")))
+
+
+def blue(board: Board) -> Image.Image:
+    """Blue triangles, large and small; by the judge and by the strict reader."""
     named = {"110": "large blue triangle (level 1)", "111": "small blue triangle (level 2)"}
     return board.page([Block(title, board.steps[-1], code) for code, title in named.items()])
 

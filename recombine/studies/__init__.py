@@ -12,6 +12,7 @@ MODULES = {
     "composition": "composition",
     "conditioning": "conditioning",
     "objectives": "objectives",
+    "variation": "variation",
     "details": "details",
     "dice": "dice",
     "tokenizers": "tokenizers",

@@ -1,5 +1,7 @@
 """The figures of the trained composition studies, from rows alone: accuracy per level, and factor by factor."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,10 @@ EXPLAINED = {
     "linear": "the paper's linear probe on pixels, which must choose",
     "read": "the world's own reader, which fits shapes and may refuse",
 }
+SHORT = {"wary": "the judge", "cnn": "made to choose", "linear": "linear probe", "read": "strict reader"}
+"""Probes in the words of the docs."""
+ABREAST = 5
+"""Panels side by side, at most."""
 
 
 class Line(NamedTuple):
@@ -69,22 +75,28 @@ def levels(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
         "levels",
         "Accuracy per level over training",
-        f"Share of samples that show all factors asked for, by the probe that judges, '{judge}', {EXPLAINED[judge]}; levels "
+        f"Share of samples that show all factors asked for, by the probe that judges, {EXPLAINED[judge]}; levels "
         "are the number of factors in which a composition differs from any seen one. Thin lines are seeds.",
     )
-    count = len(variants)
-    columns = count if count < 5 else next((c for c in (5, 4, 3) if count % c == 0), 4)
-    return panels(rows, folder, figure, [(v, judge) for v in variants], columns)
+    return panels(rows, folder, figure, [(v, judge) for v in variants], abreast(len(variants)))
+
+
+def abreast(count: int) -> int:
+    """Columns of a grid of so many panels, full lines where that can be."""
+    return count if count < ABREAST else next((c for c in (5, 4, 3) if count % c == 0), 4)
 
 
 def others(rows: Rows, folder: Path) -> list[Figure]:
-    """By the other probes, if there are any."""
+    """By the other probes, if there are any; a figure for each where one could not show them all."""
     variants, probes = variants_of(rows), [p for p in probes_of(rows) if p != probe_of(rows)]
-    figure = Figure(
-        "probes",
-        "What other probes say",
-        "The same samples. " + "; ".join(f"'{p}' is {EXPLAINED.get(p, 'another probe')}" for p in probes) + ".",
-    )
+    said = {p: f"'{SHORT.get(p, p)}' is {EXPLAINED.get(p, 'another probe')}" for p in probes}
+    if len(variants) > ABREAST:
+        apart = {
+            p: Figure(f"probe-{p}", f"By another probe: {SHORT.get(p, p)}", f"The same samples; {said[p]}.")
+            for p in probes
+        }
+        return [panels(rows, folder, f, [(v, p) for v in variants], abreast(len(variants))) for p, f in apart.items()]
+    figure = Figure("probes", "What other probes say", f"The same samples. {'; '.join(said.values())}.")
     which = [(v, p) for p in probes for v in variants]
     columns = len(probes) if len(variants) == 1 else len(variants)
     return [panels(rows, folder, figure, which, columns)] if probes else []
@@ -92,18 +104,25 @@ def others(rows: Rows, folder: Path) -> list[Figure]:
 
 def panels(rows: Rows, folder: Path, figure: Figure, which: list[tuple[str, str]], columns: int) -> Figure:
     """Accuracy per level over training: a panel for each variant and probe."""
-    high = -(-len(which) // columns)
-    size = (3.0 * columns + 1.4, 2.9 * high + 0.3)
-    with canvas(folder, figure, high, columns, size=size, sharey=True, sharex=True, squeeze=False) as axes:
-        for axis in axes.flat[len(which) :]:
-            axis.axis("off")
+    with grid(folder, figure, len(which), columns) as axes:
         for axis, (variant, probe) in zip(axes.flat, which, strict=False):
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
                 plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
-            finish(axis, f"{variant}, by {probe}", legend=axis is axes[0][-1])
+            finish(axis, f"{variant}: {SHORT.get(probe, probe)}", legend=axis is axes[0][-1])
         for line in axes:
             line[0].set_ylabel("joint accuracy")
     return figure
+
+
+@contextmanager
+def grid(folder: Path, figure: Figure, count: int, columns: int) -> Iterator[Any]:
+    """The axes of so many panels, room for a legend beside the first line."""
+    high = -(-count // columns)
+    size = (3.0 * columns + 1.4, 2.9 * high + 0.3)
+    with canvas(folder, figure, high, columns, size=size, sharey=True, sharex=True, squeeze=False) as axes:
+        for axis in axes.flat[count:]:
+            axis.axis("off")
+        yield axes
 
 
 def factors(rows: Rows, folder: Path) -> Figure:
@@ -113,18 +132,18 @@ def factors(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
         "factors",
         f"Factor by factor at {level_name(furthest)}",
-        f"Share of samples that show each factor as asked for, by the probe '{probe}', since to refuse, as the judge "
-        "may, is to refuse all factors. The joint accuracy (dotted) is what a composition needs.",
+        "Share of samples that show each factor as asked for, by a classifier that must choose, since to refuse, as the "
+        "judge may, is to refuse all factors. The joint accuracy (dotted) is what a composition needs.",
     )
-    size = (3.0 * len(variants) + 2.4, 3.2)
-    with canvas(folder, figure, 1, len(variants), size=size, sharey=True, squeeze=False) as axes:
-        for axis, variant in zip(axes[0], variants, strict=True):
+    with grid(folder, figure, len(variants), abreast(len(variants))) as axes:
+        for axis, variant in zip(axes.flat, variants, strict=False):
             for name, color in zip(names, CYCLE, strict=False):
                 plot_level(axis, rows, Line(variant, furthest, name, probe), color, name)
             plot_level(axis, rows, Line(variant, furthest, "joint", probe), "#7A7F87", "joint")
             axis.lines[-1].set_linestyle(":")
             finish(axis, variant, legend=axis is axes[0][-1])
-        axes[0][0].set_ylabel("accuracy")
+        for line in axes:
+            line[0].set_ylabel("accuracy")
     return figure
 
 
@@ -148,7 +167,7 @@ def tolerances(rows: Rows, folder: Path) -> list[Figure]:
             for name, color in zip(dict.fromkeys(some.column("factor")), CYCLE, strict=False):
                 axis.plot(*zip(*way(some, probe, name), strict=True), color=color, label=name, marker="o", ms=3)
             axis.axhline(0.5, color="#7A7F87", lw=0.8, ls=":")
-            axis.set(title=f"by {probe}", xlabel="share of the way", ylim=(-0.03, 1.03), xlim=(0, 1))
+            axis.set(title=SHORT.get(probe, probe), xlabel="share of the way", ylim=(-0.03, 1.03), xlim=(0, 1))
         axes[0][0].set_ylabel("read as asked for")
         axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return [figure]
