@@ -72,6 +72,7 @@ def varying(*varied: float, plain: float = 0.0) -> dict[str, float]:
     return {f"{f}0{a}": y if a == "varied" else plain for f, y in worlds for a in variation.AMOUNTS}
 
 
+LASTING = {"maskgit": 0.0, "maskgit0small": 0.0, "dit": 0.9, "dit0longer": 0.9, "dit0small": 0.9}
 LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1}
 
 
@@ -100,6 +101,9 @@ LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1
         (details.judge_wander, {"maskgit": 0.9, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, False),
         (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.1}, True),
         (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.9}, False),
+        (details.judge_rest, LASTING | {"maskgit0longer": 0.1, "maskgit0cool": 0.2}, True),
+        (details.judge_rest, LASTING | {"maskgit0longer": 0.9, "maskgit0cool": 0.2}, "partly"),
+        (details.judge_rest, LASTING | {"maskgit0longer": 0.9, "maskgit0cool": 0.9}, False),
         (variation.judge_more, {"dit0usual": 0.5, "dit0plain": 0.1, "dit0varied": 0.9}, True),
         (variation.judge_more, {"dit0usual": 0.9, "dit0plain": 0.1, "dit0varied": 0.5}, "partly"),
         (variation.judge_more, {"dit0usual": 0.9, "dit0plain": 0.9, "dit0varied": 0.9}, False),

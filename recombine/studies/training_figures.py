@@ -83,7 +83,7 @@ def levels(rows: Rows, folder: Path) -> Figure:
 
 def abreast(count: int) -> int:
     """Columns of a grid of so many panels, full lines where that can be."""
-    return count if count < ABREAST else next((c for c in (5, 4, 3) if count % c == 0), 4)
+    return count if count < ABREAST else next((c for c in (5, 3, 4) if count % c == 0), 4)
 
 
 def others(rows: Rows, folder: Path) -> list[Figure]:
@@ -103,12 +103,13 @@ def others(rows: Rows, folder: Path) -> list[Figure]:
 
 
 def panels(rows: Rows, folder: Path, figure: Figure, which: list[tuple[str, str]], columns: int) -> Figure:
-    """Accuracy per level over training: a panel for each variant and probe."""
+    """Accuracy per level over training: a panel for each variant and probe, which is named where there are several."""
+    alike = len({probe for _, probe in which}) == 1
     with grid(folder, figure, len(which), columns) as axes:
         for axis, (variant, probe) in zip(axes.flat, which, strict=False):
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
                 plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
-            finish(axis, f"{variant}: {SHORT.get(probe, probe)}", legend=axis is axes[0][-1])
+            finish(axis, variant if alike else f"{variant}: {SHORT.get(probe, probe)}", legend=axis is axes[0][-1])
         for line in axes:
             line[0].set_ylabel("joint accuracy")
     return figure
@@ -123,6 +124,8 @@ def grid(folder: Path, figure: Figure, count: int, columns: int) -> Iterator[Any
         for axis in axes.flat[count:]:
             axis.axis("off")
         yield axes
+        for axis in axes.flat if axes.size == count else ():
+            axis.label_outer()
 
 
 def factors(rows: Rows, folder: Path) -> Figure:
