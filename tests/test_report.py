@@ -246,6 +246,25 @@ def test_a_probe_is_shown_at_its_worst_where_runs_are_of_several_worlds():
     assert _refused(rows, Path("rows.jsonl")) == {"wary": 0.97}
 
 
+def test_the_site_shows_the_run_that_comes_furthest_and_says_that_it_is_the_best(site):
+    from recombine.report.page import furthest
+
+    def run(name: str, read: float, cnn: float, sheets: bool = True) -> dict:
+        scores = {p: {"000": [[1.0]], "111": [[0.0], [y]]} for p, y in (("cnn", cnn), ("read", read))}
+        return {"id": name, "scores": scores, "sheets": [[0, 0]] if sheets else []}
+
+    codes = [{"code": c, "level": k, "row": k} for c, k in (("111", 2), ("000", 0))]
+    runs = [
+        run("kind", 0.1, 1.0),
+        run("right", 0.9, 0.9),
+        run("equal", 0.9, 0.9),
+        run("unseen", 1.0, 1.0, sheets=False),
+    ]
+    assert furthest({"probes": ["cnn", "read"], "compositions": codes, "runs": runs})["id"] == "right"
+    assert furthest({"probes": ["cnn"], "compositions": codes, "runs": runs})["id"] == "kind"
+    assert "(the best of 6 runs)" in (site / "index.html").read_text()
+
+
 def test_a_verdict_is_said_in_the_words_of_the_claim_unless_they_are_none(site):
     path = next(site.glob("*/claims.json"))
     claim = read_json(path)[0] | {"verdict": "reproduced"}

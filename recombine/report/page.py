@@ -97,9 +97,9 @@ def render_page(page: Page, templates: Environment) -> str:
     )
 
 
-def first_view(explorer: Record) -> Record:
-    """What is shown before, or without, any script: the last step of the first run."""
-    run, probes = explorer["runs"][0], explorer["probes"]
+def first_view(explorer: Record, run: Record | None = None) -> Record:
+    """What is shown before, or without, any script: the last step of a run, by itself the first one."""
+    run, probes = run or explorer["runs"][0], explorer["probes"]
     return {
         "run": run,
         "step": run["steps"][-1],
@@ -108,6 +108,15 @@ def first_view(explorer: Record) -> Record:
         "scores": {c["code"]: {p: last(run, p, c["code"]) for p in probes} for c in explorer["compositions"]},
         "real": {c["code"]: {p: real(explorer, p, c) for p in probes} for c in explorer["compositions"]},
     }
+
+
+def furthest(explorer: Record) -> Record:
+    """The run that draws best, at the end, what lies furthest from all it has seen: by the world's reader, or by the probe that
+    judges; the first of equals."""
+    probe = "read" if "read" in explorer["probes"] else explorer["probes"][0]
+    code = max(explorer["compositions"], key=lambda c: (c["level"], c["row"]))["code"]
+    drawn = [run for run in explorer["runs"] if run["sheets"]]
+    return max(drawn, key=lambda run: (last(run, probe, code) or [0.0])[0] or 0.0)
 
 
 def last(run: Record, probe: str, code: str) -> list[float | None] | None:

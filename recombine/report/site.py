@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from recombine.config import UsageError
-from recombine.report.page import Page, count, first_view, prepare, render_page, show
+from recombine.report.page import Page, count, first_view, furthest, prepare, render_page, show
 from recombine.report.read import Record, read_json
 from recombine.report.render import environment, write
 
@@ -40,11 +40,16 @@ def in_order(folders: Iterable[Path]) -> list[Path]:
 
 
 def hero(pages: list[Page]) -> Record | None:
-    """The picture at the top: samples of the first trained study, else the first figure."""
+    """The picture at the top: samples of the best run of the first trained study, else the first figure."""
     trained = [page for page in pages if page.explorer and page.explorer["sheets"]]
     if trained:
         page = trained[0]
-        return {"page": page, "explorer": page.explorer, "start": first_view(page.explorer), "figure": None}
+        return {
+            "page": page,
+            "explorer": page.explorer,
+            "start": first_view(page.explorer, furthest(page.explorer)),
+            "figure": None,
+        }
     drawn = [page for page in pages if page.figures]
     if not drawn:
         return None
