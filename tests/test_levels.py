@@ -6,6 +6,7 @@ from recombine.measure.intervals import student
 from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
 from recombine.studies.composition import judge_level2, judge_varied
 from recombine.studies.levels import best, curve, late, over_seeds, probe_of, seeds_of, summary
+from recombine.studies.where import WHERE, judge_place
 
 
 def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "wary", **more) -> dict:
@@ -185,3 +186,21 @@ def test_variation_must_satisfy_the_strict_reader_and_do_better_than_none(varied
     assert found.holds == said
     assert found.measured["varied, strict reader"] == pytest.approx(sum(varied) / 2)
     assert found.measured["balanced, must choose"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("triangles", "circles", "said"),
+    [(0.8, 0.4, True), (0.4, 0.1, "partly"), (0.9, 0.65, "partly"), (0.9, 0.9, False), (0.1, 0.9, False)],
+)
+def test_variation_elsewhere_must_not_do_as_well(triangles, circles, said):
+    level2 = {"nowhere": 0.0, "circles": circles, "triangles": triangles, "everywhere": 1.0}
+    assert list(level2) == ["nowhere", *WHERE]
+    made = [
+        row(0, 2, y if probe == "read" else 1.0, s, name, probe)
+        for name, y in level2.items()
+        for s in range(2)
+        for probe in ("read", "wary", "cnn")
+    ]
+    found = judge_place(Rows(made))
+    assert found.holds == said
+    assert found.measured["circles, strict reader"] == circles

@@ -88,6 +88,20 @@ def test_a_rendered_picture_is_what_its_values_say():
     assert ((mass / expected)[strong] - 1).abs().max() < 0.05, "the whole shape is inside the picture, in its colour"
 
 
+def test_only_the_shapes_that_are_named_vary_and_all_others_stay_as_they_were():
+    usual, everywhere = Shapes2D(), Shapes2D(color_jitter=0.25, size_jitter=0.2)
+    some = replace(everywhere, varying=("triangle",))
+    factors, (images, values), _ = draws(some, 400, "some")
+    triangle = factors[:, 0] == 1
+    for other, which in ((everywhere, triangle), (usual, ~triangle)):
+        _, (theirs, told), _ = draws(other, 400, "some")
+        assert torch.equal(values[which], told[which])
+        assert torch.equal(images[which], theirs[which])
+        assert not torch.isclose(values[~which], told[~which]).all(1).any()
+    named = replace(everywhere, varying=everywhere.shapes)
+    assert torch.equal(*(draws(world, 400, "some")[1].images for world in (named, everywhere)))
+
+
 @pytest.mark.parametrize("size", [16, 28])
 def test_classes_that_vary_as_much_as_they_may_are_read_and_refused_where_they_should_not(size):
     """Sizes nearly touch then; the reader of the usual world refuses those it does not know."""
@@ -251,7 +265,7 @@ def test_config_round_trip_and_digest():
 @pytest.mark.parametrize(
     ("assignment", "word"),
     [("size=8", "at least 16"), ('shapes=["star"]', "circle"), ('colors=["red","red"]', "each once"), ("sizes=[]", "large"),
-     ("color_jitter=0.5", "between 0 and 0.25"), ("size_jitter=0.3", "between 0 and 0.2"),
+     ("color_jitter=0.5", "between 0 and 0.25"), ("size_jitter=0.3", "between 0 and 0.2"), ('varying=["square"]', "none of the shapes"),
      ("background=0.1", "between 0.8 and 1")],
 )  # fmt: skip
 def test_a_wrong_setting_is_named(assignment, word):

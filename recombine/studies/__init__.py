@@ -13,6 +13,7 @@ MODULES = {
     "conditioning": "conditioning",
     "objectives": "objectives",
     "variation": "variation",
+    "where": "where",
     "details": "details",
     "dice": "dice",
     "tokenizers": "tokenizers",

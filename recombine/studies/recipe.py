@@ -22,7 +22,7 @@ from recombine.train.fit import TrainConfig
 from recombine.worlds.base import World
 from recombine.worlds.factors import Composition, Split, code
 from recombine.worlds.folder import Folder
-from recombine.worlds.shapes2d import Shapes2D
+from recombine.worlds.shapes2d import ShapeName, Shapes2D
 
 PROBES_VERSION = 3
 """Rises when other probes score the samples, or their answers change. 2: one that may refuse. 3: also what lies between."""
@@ -131,12 +131,12 @@ class Recipe:
         the network, so runs that shared a tokenizer would agree more than they should."""
         return replace(self, seed=self.seed + more, tokenizer=self.tokenizer.sown(more))
 
-    def varying(self, color: float, size: float) -> "Recipe":
-        """The same on pictures that differ so much inside their classes, asked for the centres of classes and judged in the
-        usual world, as all are. UsageError where the world has no such jitter."""
+    def varying(self, color: float, size: float, shapes: tuple[ShapeName, ...] = ()) -> "Recipe":
+        """The same on pictures that differ so much inside their classes, or in those of some shapes, asked for the centres of
+        classes and judged in the usual world, as all are. UsageError where the world has no such jitter."""
         if not isinstance(self.world, Shapes2D):
             raise UsageError("recipe.world: only Shapes2D knows how much its classes vary")
-        world = replace(self.world, color_jitter=color, size_jitter=size)
+        world = replace(self.world, color_jitter=color, size_jitter=size, varying=shapes)
         return replace(self, world=world, evaluation=replace(self.evaluation, judged_in=self.judged_in))
 
     def facts(self) -> dict[str, Any]:

@@ -131,8 +131,8 @@ def amounts(rows: Rows, folder: Path) -> Figure:
         for axis, (probe, word) in zip(axes[0], probes.items(), strict=True):
             for i, (family, color) in enumerate(zip(families, CYCLE, strict=False)):
                 values = [over_seeds(rows, name_of(family, a), 2, late, probe) for a in ticks]
-                axis.plot(range(len(ticks)), [v.mean for v in values], color=color, label=family)
                 at = [x + 0.03 * (i - (len(families) - 1) / 2) for x in range(len(ticks))]
+                axis.plot(at, [v.mean for v in values], color=color, label=family)
                 for x, value in zip(at, values, strict=True):
                     axis.scatter([x] * len(value.values), value.values, s=14, color=color, alpha=0.7, zorder=3)
             axis.set(title=f"by {word}", xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03))
@@ -152,7 +152,7 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "50 s, one core",
-        "laptop": "21 min (estimate), two cores",
+        "laptop": "17 min, two cores, --workers 2",
         "full": "30 min (estimate), one H200, 3 seeds",
     },
     settings=settings,

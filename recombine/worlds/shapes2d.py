@@ -18,6 +18,9 @@ from recombine.worlds.outlines import NAMES, OUTLINES, chunk, cover, depth
 
 COLORS = {"red": (0.9, 0.1, 0.1), "blue": (0.1, 0.1, 0.9), "green": (0.1, 0.9, 0.1)}
 RADII = {"large": 8.0 / 28, "small": 4.8 / 28}
+JITTER = 0.06
+"""By how much colours and sizes of a class differ where nothing else is said."""
+ShapeName = Literal["circle", "triangle", "square"]
 
 
 class Tables(NamedTuple):
@@ -26,23 +29,26 @@ class Tables(NamedTuple):
     rgb: Float[Tensor, "n 3"]
     radius: Float[Tensor, "n"]
     reach: Float[Tensor, "n 3"]
+    jitter: Float[Tensor, "n 2"]
 
 
 @dataclass(frozen=True)
 class Shapes2D(World):
     """Jitter is uniform: `color_jitter` is added to each channel and clipped to what a screen shows, `size_jitter` is
-    relative. A shape of radius r covers the area of a circle of radius r, whatever it is; it always lies wholly inside the
-    picture. `wander` is the share of the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
+    relative. Where some shapes are named in `varying`, these alone jitter so, and the others as usual. A shape of radius r
+    covers the area of a circle of radius r, whatever it is; it always lies wholly inside the picture. `wander` is the share
+    of the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
 
     graded: ClassVar[bool] = True
     size: int = 28
-    shapes: tuple[Literal["circle", "triangle", "square"], ...] = ("circle", "triangle")
+    shapes: tuple[ShapeName, ...] = ("circle", "triangle")
     colors: tuple[Literal["red", "blue", "green"], ...] = ("red", "blue")
     sizes: tuple[Literal["large", "small"], ...] = ("large", "small")
-    color_jitter: float = 0.06
-    size_jitter: float = 0.06
+    color_jitter: float = JITTER
+    size_jitter: float = JITTER
     background: float = 0.95
     wander: float = 1.0
+    varying: tuple[ShapeName, ...] = ()
 
     def __post_init__(self) -> None:
         if self.size < 16:
@@ -51,6 +57,8 @@ class Shapes2D(World):
             given = getattr(self, name)
             if not given or len(set(given)) < len(given) or not set(given) <= set(known):
                 raise ValueError(f"{name}={list(given)}: one or more of {', '.join(known)}, each once")
+        if strange := [name for name in self.varying if name not in self.shapes]:
+            raise ValueError(f"varying: {strange[0]} is none of the shapes, {', '.join(self.shapes)}")
         for name, low, high in (
             ("color_jitter", 0, 0.25),
             ("size_jitter", 0, 0.2),
@@ -88,8 +96,9 @@ class Shapes2D(World):
         jitter = 2 * torch.rand(len(factors), 4, generator=rng, device=rng.device) - 1
         place = 0.5 + self.wander * (torch.rand(len(factors), 2, generator=rng, device=rng.device) - 0.5)
         centre = self.canonical(factors)
-        rgb = (centre[:, :3] + self.color_jitter * jitter[:, :3]).clamp(0, 1)
-        return torch.cat((rgb, centre[:, 3:] * (1 + self.size_jitter * jitter[:, 3:])), 1), place
+        color, size = tables(self, factors.device).jitter[factors[:, 0]].split(1, 1)
+        rgb = (centre[:, :3] + color * jitter[:, :3]).clamp(0, 1)
+        return torch.cat((rgb, centre[:, 3:] * (1 + size * jitter[:, 3:])), 1), place
 
     def between(
         self, here: Int[Tensor, "b 3"], there: Int[Tensor, "b 3"], share: Float[Tensor, "b"], rng: torch.Generator
@@ -155,5 +164,9 @@ def tables(world: Shapes2D, device: torch.device) -> Tables:
         [COLORS[name] for name in world.colors],
         [RADII[name] for name in world.sizes],
         [(o.side, o.up, o.down) for o in outlines],
+        [
+            (world.color_jitter, world.size_jitter) if name in (world.varying or world.shapes) else (JITTER, JITTER)
+            for name in world.shapes
+        ],
     )
     return Tables(*(torch.tensor(n, device=device) for n in numbers))
