@@ -265,7 +265,8 @@ def test_config_round_trip_and_digest():
 @pytest.mark.parametrize(
     ("assignment", "word"),
     [("size=8", "at least 16"), ('shapes=["star"]', "circle"), ('colors=["red","red"]', "each once"), ("sizes=[]", "large"),
-     ("color_jitter=0.5", "between 0 and 0.25"), ("size_jitter=0.3", "between 0 and 0.2"), ('varying=["square"]', "none of the shapes"),
+     ("color_jitter=0.5", "between 0 and 0.25"), ("size_jitter=0.3", "between 0 and 0.2"),
+     ('varying=["square"]', "none of the shapes"),
      ("background=0.1", "between 0.8 and 1")],
 )  # fmt: skip
 def test_a_wrong_setting_is_named(assignment, word):
