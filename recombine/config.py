@@ -60,8 +60,18 @@ def _essence(value: Any) -> JSON:
         return to_json(value)
     hints = types_of(type(value))
     given = {f.name: convert(getattr(value, f.name), hints[f.name], f.name) for f in dataclasses.fields(value)}
-    told = {f.name: _essence(given[f.name]) for f in dataclasses.fields(value) if given[f.name] != _unnamed(f)}
-    return {"class": class_path(type(value)), **told}
+    named = [f.name for f in dataclasses.fields(value) if given[f.name] != _unnamed(f) or _renewed(given[f.name])]
+    return {"class": class_path(type(value)), **{name: _essence(given[name]) for name in named}}
+
+
+def _renewed(value: Any) -> bool:
+    """Whether a version inside is no longer its first: then a config enters the name though it stands at its default."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_renewed, value))
+    if not dataclasses.is_dataclass(value):
+        return False
+    inner = [(f, getattr(value, f.name)) for f in dataclasses.fields(value)]
+    return any(_renewed(v) or v != f.metadata.get("unnamed", v) for f, v in inner)
 
 
 def _unnamed(field: dataclasses.Field) -> Any:
@@ -75,9 +85,9 @@ def _unnamed(field: dataclasses.Field) -> Any:
 
 def from_json(data: Any, expected: Any = Any, trust: tuple[str, ...] = TRUSTED, path: str = "config") -> Any:
     """Build the config that `data` (JSON, or values built already) describes, checking each field against its type."""
-    if isinstance(data, dict) and "class" in data:
+    if isinstance(data, dict) and "class" in data and (expected is Any or isinstance(expected, type)):
         cls = find_class(str(data["class"]), trust, path)
-        if expected is not Any and isinstance(expected, type) and not issubclass(cls, expected):
+        if expected is not Any and not issubclass(cls, expected):
             raise UsageError(f"{path}: {data['class']} is not a {expected.__name__}")
         return _build(cls, {k: v for k, v in data.items() if k != "class"}, trust, path)
     return convert(data, expected, path, trust)
@@ -151,7 +161,8 @@ def _convert_union(value: Any, options: tuple[Any, ...], path: str, trust: tuple
         except UsageError:
             continue
     names = ", ".join("null" if o is type(None) else getattr(o, "__name__", str(o)) for o in options)
-    raise UsageError(f"{path}: {value!r} is none of {names}")
+    given = value["class"] if isinstance(value, dict) and "class" in value else repr(value)
+    raise UsageError(f"{path}: {given} is none of {names}")
 
 
 def _convert_tuple(value: Any, items: tuple[Any, ...], path: str, trust: tuple[str, ...]) -> tuple[Any, ...]:

@@ -115,6 +115,23 @@ def test_a_new_option_leaves_the_names_of_older_runs_alone():
     assert digest(new(3, 1.5)) != digest(new(3, 2.0))
 
 
+@dataclass(frozen=True)
+class Judging:
+    version: int = dataclasses.field(default=2, metadata={"unnamed": 1})
+
+
+@dataclass(frozen=True)
+class Outer:
+    judging: Judging = dataclasses.field(default_factory=Judging)
+    others: tuple[Judging, ...] = (Judging(),)
+    n: int = 1
+
+
+def test_a_version_renames_what_holds_it_also_where_nothing_else_is_set():
+    first = Judging(1)
+    assert len({digest(o) for o in (Outer(), Outer(first), Outer(first, (first,)), Outer(others=(first,)))}) == 4
+
+
 def test_a_path_may_leave_out_its_beginning_where_only_one_field_fits():
     recipe = Recipe()
     assert override(recipe, "mode=quantised") == override(recipe, "conditioning.mode=quantised")
@@ -164,6 +181,14 @@ def test_a_class_of_the_wrong_kind_is_refused():
     plain["net"] = to_json(Conditioning())
     with pytest.raises(UsageError, match=r"config\.net: .*Conditioning is not a NetConfig"):
         from_json(plain)
+
+
+def test_a_class_of_the_wrong_kind_is_refused_where_there_may_be_none():
+    plain = to_json(Recipe())
+    plain["evaluation"]["judged_in"] = to_json(Conditioning())
+    with pytest.raises(UsageError, match=r"judged_in: .*Conditioning is none of World, null") as error:
+        from_json(plain)
+    assert "\n" not in str(error.value)
 
 
 def test_a_foreign_class_is_refused_and_its_module_is_not_imported(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from recombine.measure.intervals import student
 from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
 from recombine.studies.composition import judge_level2, judge_varied
-from recombine.studies.levels import best, curve, late, over_seeds, probe_of, seeds_of, summary
+from recombine.studies.levels import Found, best, curve, gain, late, over_seeds, probe_of, seeds_of, summary
 from recombine.studies.where import WHERE, judge_place
 
 
@@ -204,3 +204,11 @@ def test_variation_elsewhere_must_not_do_as_well(triangles, circles, said):
     found = judge_place(Rows(made))
     assert found.holds == said
     assert found.measured["circles, strict reader"] == circles
+
+
+def test_seeds_are_compared_with_themselves_and_with_nobody_else():
+    more, less = Found.of({2: 0.9, 0: 0.5}), Found.of({0: 0.4, 2: 0.7})
+    assert gain(more, less).values == pytest.approx([0.1, 0.2])
+    assert gain(more, less).seeds == [0, 2]
+    with pytest.raises(LookupError, match=r"seeds \[0, 2\] beside \[0, 1\]"):
+        gain(more, Found.of({0: 0.4, 1: 0.7}))

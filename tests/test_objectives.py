@@ -15,10 +15,11 @@ from recombine.config import UsageError, digest, override
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
 from recombine.store import read_json, read_rows
-from recombine.studies import conditioning, details, jepa, objectives, tokenizers, variation
+from recombine.studies import composition, conditioning, details, jepa, objectives, tokenizers, variation, where
 from recombine.studies.base import Rows
 from recombine.studies.lab import Lab
 from recombine.studies.runs import compute
+from recombine.worlds.circles import Circles
 from recombine.worlds.factors import code
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
@@ -298,3 +299,32 @@ def test_what_does_not_fit_is_told_before_any_work(study, change, message, tmp_p
     with pytest.raises(UsageError, match=message):
         study.run(settings, Lab(QUIET, tmp_path, "smoke", 1))
     assert not (tmp_path / "runs").exists(), "nothing was trained"
+
+
+@pytest.mark.parametrize(
+    ("settings", "change", "says"),
+    [
+        (details, "longer=0", "steps must be positive"),
+        (details, 'details=["smaller"]', "smaller is none of base, classes"),
+        (variation, "varied=[0.5,0.2]", "between 0 and 0.25"),
+        (variation, 'amounts=["much"]', "much is none of plain"),
+        (where, "varied=[0.2,0.9]", "between 0 and 0.2"),
+        (composition, "varied=[0.5,0.2]", "between 0 and 0.25"),
+    ],
+)
+def test_settings_that_no_variant_can_be_made_of_are_refused_at_once(settings, change, says):
+    with pytest.raises(UsageError, match=says) as error:
+        override(settings.settings("smoke"), change)
+    assert "\n" not in str(error.value)
+
+
+def test_a_detail_that_is_left_out_asks_nothing_of_the_network():
+    odd = ("transformer.width=36", "transformer.heads=2")
+    assert override(details.settings("smoke"), 'details=["base"]', *odd).variants().keys() == {"maskgit", "dit"}
+    with pytest.raises(UsageError, match="width 18"):
+        override(details.settings("smoke"), 'details=["small"]', "transformer.width=36", "transformer.heads=4")
+
+
+def test_another_world_is_not_asked_to_vary():
+    other = replace(composition.settings("full").recipe, world=Circles())
+    assert list(replace(composition.settings("full"), recipe=other).variants()) == ["balanced", "raw"]

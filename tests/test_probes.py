@@ -164,6 +164,14 @@ def test_what_lies_between_two_compositions_is_refused_more_often_than_what_show
     assert refusals[0] - refusals[1] > 0.15, "after 80 steps it is not sure of anything yet"
 
 
+def test_a_factor_of_one_value_cannot_stray():
+    world = Shapes2D(size=16, shapes=("circle",), color_jitter=0.0, size_jitter=0.0)
+    index = torch.tensor(world.space.compositions).repeat(40, 1)
+    changed = world.read(strayed(world, index, (1.0, 1.0), seeded(7))) != index
+    assert changed.sum(1).eq(1).float().mean() > 0.95
+    assert not changed[:, 0].any()
+
+
 def test_a_strayed_picture_differs_in_one_factor_and_every_factor_takes_its_turn():
     world = Shapes2D(size=16, shapes=("circle", "triangle", "square"), color_jitter=0.0, size_jitter=0.0)
     index = torch.tensor(world.space.compositions).repeat(40, 1)

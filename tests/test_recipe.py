@@ -15,7 +15,7 @@ from recombine.studies import composition
 from recombine.studies.composition import smoke
 from recombine.studies.conditioning import VARIANTS, Completeness
 from recombine.studies.lab import Lab
-from recombine.studies.recipe import Recipe, spaced
+from recombine.studies.recipe import Evaluation, Recipe, spaced
 from recombine.studies.runs import TOGETHER, Run, compute
 from recombine.studies.sheets import write_sheet
 from recombine.train.fit import TrainConfig
@@ -211,5 +211,12 @@ def test_pictures_that_vary_more_are_judged_as_all_others_are():
     assert replace(varied, world=back, evaluation=usual.evaluation) == usual
     with pytest.raises(UsageError, match="Shapes2D"):
         replace(usual, world=Circles()).varying(0.1, 0.1)
+    with pytest.raises(UsageError, match="another size"):
+        replace(usual, evaluation=replace(usual.evaluation, judged_in=replace(usual.world, size=35))).check()
     with pytest.raises(UsageError, match="that of size"):
         override(composition.settings("full"), "varied=[0.1]")
+
+
+def test_looks_beyond_the_end_are_left_out_and_the_end_is_always_one():
+    assert Evaluation((0, 4, 9000)).at(2000) == (0, 4, 2000)
+    assert Evaluation(3).at(8) == (0, 2, 8)

@@ -86,6 +86,14 @@ def test_codes_are_read_as_numbers(code, order):
     assert training.digits(code) == order
 
 
+def test_a_single_factor_may_have_more_than_ten_values():
+    factors = [{"name": "grey", "values": [f"g{i}" for i in range(12)]}]
+    study = {"space": {"factors": factors}, "levels": {str(i): 0 for i in (11, 2, 10, 1, 0)}}
+    found = training._compositions(study, [], Path("rows.jsonl"))
+    assert [c["code"] for c in found] == ["0", "1", "2", "10", "11"]
+    assert found[3]["name"] == "g10"
+
+
 def test_hostile_results_are_text(tmp_path):
     text = write_study(hostile(tmp_path)).read_text()
     assert "<script>document" not in text

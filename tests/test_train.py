@@ -101,6 +101,17 @@ def test_the_run_ends_with_its_averaged_weights_on_disk_and_the_loss_falls(whole
     assert all(torch.equal(state[f"ema.{k}"], v) for k, v in whole.load_model().items())
 
 
+def test_running_statistics_which_would_be_lost_are_refused():
+    with pytest.raises(UsageError, match="1: running statistics"):
+        Fit(torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)), loss, CONFIG, QUIET)
+    Fit(
+        torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2, track_running_stats=False)),
+        loss,
+        CONFIG,
+        QUIET,
+    )
+
+
 def test_training_learns(tmp_path):
     rows = fit(tmp_path, replace(CONFIG, steps=300, log_every=1, decay="none"), observe_at=()).rows()
     mean = lambda some: sum(r["loss"] for r in some) / len(some)  # noqa: E731

@@ -52,9 +52,10 @@ def imperfect(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -
 
 
 def strayed(world: World, factors: Int[Tensor, "b k"], how_far: tuple[float, float], rng: torch.Generator) -> Tensor:
-    """On the way to a composition that differs in one factor, each factor as often as any other."""
+    """On the way to a composition that differs in one factor, each factor that has another value as often as any other."""
     sizes = torch.tensor(world.space.sizes, device=rng.device)
-    which = torch.randint(len(sizes), (len(factors), 1), generator=rng, device=rng.device)
+    able = torch.tensor([i for i, n in enumerate(world.space.sizes) if n > 1], device=rng.device)
+    which = able[torch.randint(len(able), (len(factors), 1), generator=rng, device=rng.device)]
     step = 1 + (torch.rand(which.shape, generator=rng, device=rng.device) * (sizes[which] - 1)).long()
     neighbour = factors.scatter(1, which, (factors.gather(1, which) + step) % sizes[which])
     low, high = how_far

@@ -28,11 +28,6 @@ class Schedule(ABC):
     @abstractmethod
     def sigma(self, t: Tensor) -> Tensor: ...
 
-    @property
-    def first(self) -> float:
-        """Where sampling starts."""
-        return 1.0
-
 
 @dataclass(frozen=True)
 class Flow(Schedule):

@@ -43,7 +43,7 @@ class Solver(ABC):
         rng: torch.Generator | None = None,
     ) -> Float[Tensor, "b *s"]:
         """Pictures from standard normal `noise`; `rng` feeds the solvers that draw noise of their own."""
-        times = torch.linspace(schedule.first, 0, self.steps + 1, device=noise.device, dtype=noise.dtype)
+        times = torch.linspace(1, 0, self.steps + 1, device=noise.device, dtype=noise.dtype)
         x = schedule.sigma(times[0]) * noise
         for t, s in zip(times[:-1], times[1:], strict=True):
             x = self.step(denoiser, schedule, x, t, s, condition, rng)

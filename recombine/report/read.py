@@ -102,9 +102,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_lines(path: Path) -> list[Record]:
-    """The objects of a JSON-lines file.."""
+    """The objects of a JSON-lines file."""
     found = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:

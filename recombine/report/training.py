@@ -46,15 +46,15 @@ def _compositions(study: Record, rows: list[Record], path: Path) -> list[Record]
     if not all(isinstance(level, int) for level in levels.values()):
         raise UsageError(f"{path}: every accuracy row needs a composition and its level as an integer")
     factors = (study.get("space") or {}).get("factors", [])
-    ordered = sorted(levels, key=digits)
+    ordered = sorted(levels, key=lambda code: digits(code, len(factors)))
     found = [{"code": c, "name": name_of(c, factors), "level": levels[c], "row": i} for i, c in enumerate(ordered)]
     sign = 1 if len(found) <= 16 else -1
     return sorted(found, key=lambda c: (sign * c["level"], c["row"]))
 
 
-def digits(code: str) -> tuple[int, ...]:
-    """ "011" -> (0, 1, 1), "10.0.1" -> (10, 0, 1); other codes come last, as they are."""
-    parts = code.split(".") if "." in code else list(code)
+def digits(code: str, factors: int = 0) -> tuple[int, ...]:
+    """ "011" -> (0, 1, 1), "10.0.1" -> (10, 0, 1), "10" of one factor -> (10,); other codes come last, as they are."""
+    parts = code.split(".") if "." in code or factors == 1 else list(code)
     known = all(p.isdecimal() and p.isascii() for p in parts)
     return tuple(map(int, parts)) if known else (10**9, *map(ord, code))
 
@@ -62,7 +62,7 @@ def digits(code: str) -> tuple[int, ...]:
 def name_of(code: str, factors: list[Record]) -> str:
     """ "011" -> "circle blue small"; the code itself where the space does not cover it."""
     try:
-        return " ".join(str(f["values"][i]) for f, i in zip(factors, digits(code), strict=True)) or code
+        return " ".join(str(f["values"][i]) for f, i in zip(factors, digits(code, len(factors)), strict=True)) or code
     except (KeyError, IndexError, ValueError, TypeError):
         return code
 

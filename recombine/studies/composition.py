@@ -26,7 +26,7 @@ from recombine.studies import training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import gain, late, over_seeds
-from recombine.studies.recipe import VARIED, Evaluation, Recipe, spaced
+from recombine.studies.recipe import VARIED, Evaluation, Recipe
 from recombine.studies.runs import compute
 from recombine.train.fit import TrainConfig
 from recombine.worlds.shapes2d import Shapes2D
@@ -35,7 +35,7 @@ from recombine.worlds.shapes2d import Shapes2D
 @dataclass(frozen=True)
 class Composition:
     """`signals`: the ways of telling that are compared; empty = the recipe's own. `varied`: the jitter of colour and of size in
-    one more variant, told as the first one is; empty: none."""
+    one more variant, told as the first one is; empty: none, as in worlds other than Shapes2D."""
 
     recipe: Recipe = field(default_factory=Recipe)
     signals: tuple[Literal["balanced", "raw"], ...] = ("balanced", "raw")
@@ -44,12 +44,15 @@ class Composition:
     def __post_init__(self) -> None:
         if len(self.varied) not in (0, 2):
             raise ValueError(f"varied={list(self.varied)}: the jitter of colour and that of size, or nothing")
+        self.variants()
 
     def variants(self) -> dict[str, Recipe]:
         told = self.recipe.conditioning
         tell = {s: replace(told, signal=s) for s in self.signals or (told.signal,)}
         made = {s: replace(self.recipe, conditioning=c) for s, c in tell.items()}
-        return made | ({"varied": next(iter(made.values())).varying(*self.varied)} if self.varied else {})
+        if not self.varied or not isinstance(self.recipe.world, Shapes2D):
+            return made
+        return made | {"varied": next(iter(made.values())).varying(*self.varied)}
 
 
 def settings(scale: Scale) -> Composition:
@@ -68,9 +71,7 @@ def laptop() -> Recipe:
     net = DiTConfig(TransformerConfig(depth=3, width=96, heads=4), patch=5)
     train = TrainConfig(steps=2000, batch=32, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99)
     world = Shapes2D(size=20, wander=0.3)
-    return Recipe(
-        world=world, net=net, train=train, evaluation=Evaluation(spaced(2000, 9), 32, Euler(12), probe_steps=800)
-    )
+    return Recipe(world=world, net=net, train=train, evaluation=Evaluation(9, 32, Euler(12), probe_steps=800))
 
 
 def full() -> Recipe:

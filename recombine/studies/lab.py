@@ -74,9 +74,9 @@ class Lab:
         old = self.fresh and 0 < folder.made < self.began - TICK
         return old or folder.stale or (weights and folder.hollow)
 
-    def lacks(self, folder: RunFolder, weights: bool = False) -> bool:
+    def lacks(self, folder: RunFolder) -> bool:
         """Whether there is something to be made."""
-        return not folder.done or self.outdated(folder, weights)
+        return not folder.done or self.outdated(folder)
 
     def renew(self, folder: RunFolder, weights: bool = False) -> None:
         """Erase what is outdated."""

@@ -15,9 +15,18 @@ Curve = list[tuple[int, float]]
 
 
 class Found(NamedTuple):
+    """One number per seed, their mean and its interval."""
+
     mean: float
     interval: tuple[float, float] | None
     values: list[float]
+    seeds: list[int]
+
+    @classmethod
+    def of(cls, by_seed: dict[int, float]) -> "Found":
+        seeds = sorted(by_seed)
+        values = [by_seed[seed] for seed in seeds]
+        return cls(fmean(values), student(values), values, seeds)
 
 
 def probe_of(rows: Rows) -> str:
@@ -73,11 +82,12 @@ def over_seeds(
     rows: Rows, variant: str, level: int, summary: Callable[[Curve], float], probe: str | None = None
 ) -> Found:
     """One summary per seed, their mean and its interval. LookupError where there are no such rows."""
-    values = [summary(c) for s in seeds_of(rows, variant) if (c := curve(rows, variant, s, level, probe=probe))]
-    if not values:
+    curves = {s: curve(rows, variant, s, level, probe=probe) for s in seeds_of(rows, variant)}
+    found = {seed: summary(points) for seed, points in curves.items() if points}
+    if not found:
         by = f" by the probe {probe}" if probe else ""
         raise LookupError(f"no rows of {variant} at level {level}{by}")
-    return Found(fmean(values), student(values), values)
+    return Found.of(found)
 
 
 def judged(rows: Rows, papers: dict[str, float | None]) -> tuple[dict[tuple[str, int], Found], dict[str, float | str]]:
@@ -119,11 +129,16 @@ def level_mean(rows: Rows, level: int) -> float:
 
 
 def gain(more: Found, less: Found) -> Found:
-    """What one variant is above another, seed by seed. LookupError unless both have the same number of them."""
-    if len(more.values) != len(less.values):
-        raise LookupError(f"{len(more.values)} seeds beside {len(less.values)}: some runs are missing")
-    values = [a - b for a, b in zip(more.values, less.values, strict=True)]
-    return Found(fmean(values), student(values), values)
+    """What one variant is above another, seed by seed. LookupError unless both have the same seeds."""
+    same_seeds(more, less)
+    return Found.of({s: a - b for s, a, b in zip(more.seeds, more.values, less.values, strict=True)})
+
+
+def same_seeds(*found: Found) -> tuple[Found, ...]:
+    """All as they are. LookupError where some have other seeds than others: pairing them would compare strangers."""
+    if len(different := dict.fromkeys(str(f.seeds) for f in found)) > 1:
+        raise LookupError(f"seeds {' beside '.join(different)}: some runs are missing")
+    return found
 
 
 def clear(found: Found, least: float) -> bool:

@@ -6,10 +6,9 @@ from statistics import fmean
 from typing import NamedTuple
 
 from recombine.figures import CYCLE, Figure, canvas
-from recombine.measure.intervals import student
 from recombine.measure.ranks import spearman
 from recombine.studies.base import Rows
-from recombine.studies.levels import Found, curve, late, seeds_of
+from recombine.studies.levels import Curve, Found, curve, late, seeds_of
 
 MEASURES = {"sparse": "share of the strongest condition at each place", "additive": "1 - interactions / effects"}
 
@@ -68,13 +67,13 @@ def within(found: list[Point], name: str) -> dict[str, float]:
 
 def late_measure(rows: Rows, variant: str, name: str) -> Found:
     """One late mean of a measure per seed, their mean and its interval. LookupError where there are no such rows."""
-    values = []
-    for seed in seeds_of(rows, variant):
-        mine = [(p.step, getattr(p, name)) for p in points(rows) if (p.variant, p.seed) == (variant, seed)]
-        values += [late(mine)] if mine else []
-    if not values:
+    curves: dict[int, Curve] = {}
+    for p in points(rows):
+        if p.variant == variant:
+            curves.setdefault(p.seed, []).append((p.step, getattr(p, name)))
+    if not curves:
         raise LookupError(f"no dependence rows of {variant}")
-    return Found(fmean(values), student(values), values)
+    return Found.of({seed: late(mine) for seed, mine in curves.items()})
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:

@@ -59,9 +59,9 @@ class Evaluation:
             raise ValueError(f"checkpoints must be positive, not {self.checkpoints}")
 
     def at(self, steps: int) -> tuple[int, ...]:
-        """When a training of so many steps is looked at."""
+        """When a training of so many steps is looked at; checkpoints beyond its end are left out."""
         asked = spaced(steps, self.checkpoints) if isinstance(self.checkpoints, int) else self.checkpoints
-        return tuple(sorted({*asked, steps}))
+        return tuple(sorted({*(step for step in asked if step < steps), steps}))
 
 
 VARIED = (0.25, 0.2)
@@ -108,6 +108,8 @@ class Recipe:
             )
         if self.judged_in.space != self.world.space:
             raise UsageError("evaluation.judged_in: it has other factors than the pictures that are to be judged")
+        if self.judged_in.image_shape != self.world.image_shape:
+            raise UsageError("evaluation.judged_in: its pictures have another size than those that are to be judged")
         if missing := [c for c in self.split.seen if c not in self.world.present]:
             raise UsageError(f"seen: there is no picture of {self.world.space.describe(missing[0])} to train on")
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from recombine.config import UsageError
 from recombine.measure.probes import Probe, score
 from recombine.measure.slope import Trend, enough, slope, trend
 from recombine.rng import seeded
@@ -16,7 +17,6 @@ from recombine.studies.base import Row
 from recombine.studies.lab import Lab
 from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
 from recombine.tokenizers.base import Codec, Tokenizer, nearest
-from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
 from recombine.worlds.base import World
@@ -58,7 +58,10 @@ def folder_of(tokenizer: Autoencoder, world: World, split: Split, lab: Lab) -> R
 def open_codec(tokenizer: Tokenizer, world: World, split: Split, lab: Lab) -> Codec:
     """The tokenizer, ready for use: from its run folder if it is there, trained otherwise."""
     if not isinstance(tokenizer, Autoencoder):
-        assert isinstance(tokenizer, Pixels)
+        if not isinstance(tokenizer, Codec):
+            raise UsageError(
+                f"tokenizer: {type(tokenizer).__name__} needs encode, decode and codes, or training of its own"
+            )
         return tokenizer
     run = TokenizerRun.of(tokenizer, world, split)
     pictures = lambda: run.draw(STATISTICS, seeded("statistics", device=lab.machine.device))  # noqa: E731

@@ -58,9 +58,9 @@ def plot_level(axis: Any, rows: Rows, which: Line, color: str, label: str) -> No
     axis.plot(*zip(*mean, strict=True), color=color, label=label, marker="o", ms=3)
 
 
-def finish(axis: Any, title: str, legend: bool) -> None:
-    """A step axis that shows the start and spreads the early steps; the legend above the curves, where none can run."""
-    last = max(line.get_xdata()[-1] for line in axis.lines)
+def finish(axis: Any, title: str, last: int, legend: bool) -> None:
+    """A step axis, to the `last` step of all panels, that shows the start and spreads the early steps; the legend beside the
+    curves, where none can run."""
     axis.set_xscale("symlog", linthresh=max(1, last / 50))
     axis.set(title=title, xlabel="training step", ylim=(-0.03, 1.03), xlim=(0, 1.15 * last))
     ticks = [t for t in (0, *(m * 10**k for k in range(7) for m in (1, 3))) if t == 0 or last / 30 <= t <= last]
@@ -68,6 +68,10 @@ def finish(axis: Any, title: str, legend: bool) -> None:
     axis.minorticks_off()
     if legend:
         axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def last_of(rows: Rows) -> int:
+    return max(rows.where(kind="accuracy").column("step"))
 
 
 def levels(rows: Rows, folder: Path) -> Figure:
@@ -109,7 +113,9 @@ def panels(rows: Rows, folder: Path, figure: Figure, which: list[tuple[str, str]
         for axis, (variant, probe) in zip(axes.flat, which, strict=False):
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
                 plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
-            finish(axis, variant if alike else f"{variant}: {SHORT.get(probe, probe)}", legend=axis is axes[0][-1])
+            finish(
+                axis, variant if alike else f"{variant}: {SHORT.get(probe, probe)}", last_of(rows), axis is axes[0][-1]
+            )
         for line in axes:
             line[0].set_ylabel("joint accuracy")
     return figure
@@ -144,7 +150,7 @@ def factors(rows: Rows, folder: Path) -> Figure:
                 plot_level(axis, rows, Line(variant, furthest, name, probe), color, name)
             plot_level(axis, rows, Line(variant, furthest, "joint", probe), "#7A7F87", "joint")
             axis.lines[-1].set_linestyle(":")
-            finish(axis, variant, legend=axis is axes[0][-1])
+            finish(axis, variant, last_of(rows), axis is axes[0][-1])
         for line in axes:
             line[0].set_ylabel("accuracy")
     return figure

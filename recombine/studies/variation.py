@@ -48,6 +48,7 @@ class Variation:
             raise ValueError("objectives.recipe.world: this study varies the classes of Shapes2D")
         if wrong := [a for a in self.amounts if a not in AMOUNTS]:
             raise ValueError(f"amounts: {wrong[0]} is none of {', '.join(AMOUNTS)}")
+        self.variants()
 
     def variants(self) -> dict[str, Recipe]:
         """Families in turn, the amounts of each side by side."""

@@ -27,7 +27,7 @@ from recombine.studies import composition, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import gain, late, over_seeds
-from recombine.studies.recipe import VARIED, Recipe, spaced
+from recombine.studies.recipe import VARIED, Recipe
 from recombine.studies.runs import compute
 from recombine.worlds.shapes2d import ShapeName
 
@@ -41,6 +41,9 @@ class Where:
     recipe: Recipe = field(default_factory=composition.full)
     varied: tuple[float, float] = VARIED
 
+    def __post_init__(self) -> None:
+        self.variants()
+
     def variants(self) -> dict[str, Recipe]:
         return {"nowhere": self.recipe} | {k: self.recipe.varying(*self.varied, shapes) for k, shapes in WHERE.items()}
 
@@ -53,8 +56,7 @@ def settings(scale: Scale) -> Where:
 def laptop() -> Recipe:
     """Twice the updates of `composition`: with fewer no model composes."""
     recipe = composition.laptop()
-    train, looks = replace(recipe.train, steps=4000), replace(recipe.evaluation, checkpoints=spaced(4000, 9))
-    return replace(recipe, train=train, evaluation=looks)
+    return replace(recipe, train=replace(recipe.train, steps=4000))
 
 
 def run(settings: Where, lab: Lab) -> list[Row]:

@@ -17,8 +17,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-PAPER_PER_GRADIENT_TIME = 2.0
-
 
 def gradient_time(steps: float | int, lr: float, d: int) -> float:
     """Gradient-flow time after `steps` of SGD on the squared error averaged over d outputs."""

@@ -88,6 +88,10 @@ class Fit:
     def __init__(self, net: nn.Module, loss: Loss, config: TrainConfig, machine: Machine, taught: bool = False):
         if config.batch % machine.processes:
             raise UsageError(f"batch {config.batch} cannot be shared by {machine.processes} processes")
+        if running := [name for name, part in net.named_modules() if getattr(part, "running_mean", None) is not None]:
+            raise UsageError(
+                f"{running[0]}: running statistics are neither averaged nor saved; take a norm without them"
+            )
         self.config, self.machine, self.step = config, machine, 0
         self.net = net.to(machine.device)
         if machine.processes > 1:

@@ -81,7 +81,7 @@ class Line:
         recipe = replace(recipe, net=self.net, conditioning=Conditioning(signal=self.told))
         if not self.steps:
             return recipe
-        looks = spaced(self.steps, len(recipe.evaluation.checkpoints))
+        looks = spaced(self.steps, len(recipe.evaluation.at(recipe.train.steps)))
         train, evaluation = replace(recipe.train, steps=self.steps), replace(recipe.evaluation, checkpoints=looks)
         return replace(recipe, train=train, evaluation=evaluation)
 

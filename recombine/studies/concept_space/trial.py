@@ -188,6 +188,8 @@ class Trial:
 
 def every_so_often(steps: tuple[int, ...], count: int) -> tuple[int, ...]:
     """`count` of the steps, evenly from the first to the last."""
+    if not steps:
+        return ()
     places = {round(i * (len(steps) - 1) / max(1, count - 1)) for i in range(count)}
     return tuple(steps[i] for i in sorted(places))
 

@@ -3,10 +3,9 @@
 from typing import Any
 
 from recombine.measure.counting import k_max
-from recombine.measure.intervals import student
 from recombine.studies.base import Judgement, Rows
-from recombine.studies.levels import Found
-from recombine.studies.scenes.outcomes import facts, last, over_seeds, trusted
+from recombine.studies.levels import Found, gain, same_seeds
+from recombine.studies.scenes.outcomes import facts, last, trusted
 
 PAPER = {"empty": 4, "unconditional": 1, "cluttered": 8}
 """K_max read off the predecessor's figure 3 by eye."""
@@ -16,7 +15,7 @@ SWAPPED, MISMATCHED = "swapped", "mismatched"
 def reach(rows: Rows, variant: str, kind: str = "added", lenient: bool = False) -> Found:
     """K_max of each seed: by adding, or told at once (`count`). Lenient: objects that no mark names are forgiven to all."""
     strict = bool(facts(rows, variant)["strict"]) and not lenient
-    return over_seeds([float(k_max(some, strict)) for some in last(rows, variant, kind).values()])
+    return Found.of({seed: float(k_max(some, strict)) for seed, some in last(rows, variant, kind).items()})
 
 
 def judge_operator(rows: Rows) -> Judgement:
@@ -31,10 +30,10 @@ def judge_operator(rows: Rows) -> Judgement:
         measured[f"{name}, at once"] = reach(rows, name, "count").mean
     for name in (SWAPPED, MISMATCHED):
         measured |= {name: reach(rows, name).mean} if rows.where(kind="added", variant=name) else {}
-    empty, bayes, cluttered = same_seeds(*(reach(rows, name).values for name in PAPER))
-    fails, few, beyond = set(bayes) == {1}, min(empty) > 1, min(cluttered) > trained
+    empty, bayes, cluttered = (reach(rows, name) for name in PAPER)
+    fails, few, beyond = set(bayes.values) == {1}, min(empty.values) > 1, min(cluttered.values) > trained
     holds = fails and few and beyond and ordered(rows) and ordered(rows, lenient=True)
-    gap = student([c - e for c, e in zip(cluttered, empty, strict=True)])
+    gap = gain(cluttered, empty).interval
     return Judgement(holds or ("partly" if fails and (few or beyond) else False), measured, gap)
 
 
@@ -42,10 +41,10 @@ def judge_echo(rows: Rows) -> Judgement:
     """By the noise level at which each echo is largest."""
     names = ("unconditional", "cluttered", "empty", SWAPPED)
     found = {name: loudest(rows, name) for name in names}
-    measured = {f"{name}, echo": over_seeds(values).mean for name, values in found.items()}
+    measured = {f"{name}, echo": each.mean for name, each in found.items()}
     if rows.where(kind="echo", variant=MISMATCHED):
-        measured[f"{MISMATCHED}, echo"] = over_seeds(loudest(rows, MISMATCHED)).mean
-    each = list(zip(*same_seeds(*found.values()), strict=True))
+        measured[f"{MISMATCHED}, echo"] = loudest(rows, MISMATCHED).mean
+    each = list(zip(*(f.values for f in same_seeds(*found.values())), strict=True))
     order = all(bayes < clutter < empty for bayes, clutter, empty, _ in each)
     holds = all(
         bayes <= -0.15 and empty >= 0.05 and abs(clutter) <= empty / 2 and swapped > empty
@@ -54,13 +53,12 @@ def judge_echo(rows: Rows) -> Judgement:
     return Judgement((order and holds) or ("partly" if order else False), measured)
 
 
-def loudest(rows: Rows, variant: str) -> list[float]:
+def loudest(rows: Rows, variant: str) -> Found:
     """Of each seed, the echo that is farthest from zero. LookupError where none was measured."""
     heard = rows.where(kind="echo", variant=variant)
     if not heard:
         raise LookupError(f"no echo of {variant} was measured")
-    seeds = dict.fromkeys(heard.column("seed"))
-    return [max(heard.where(seed=seed).column("echo"), key=abs) for seed in seeds]
+    return Found.of({seed: max(heard.where(seed=seed).column("echo"), key=abs) for seed in {*heard.column("seed")}})
 
 
 def enough(rows: Rows) -> int:
@@ -73,15 +71,8 @@ def enough(rows: Rows) -> int:
 
 def ordered(rows: Rows, lenient: bool = False) -> bool:
     """Whether in every seed the unconditional background reaches least and the cluttered one most."""
-    empty, bayes, cluttered = same_seeds(*(reach(rows, name, lenient=lenient).values for name in PAPER))
-    return all(b < e < c for e, b, c in zip(empty, bayes, cluttered, strict=True))
-
-
-def same_seeds(*values: list[float]) -> tuple[list[float], ...]:
-    """LookupError where some have fewer seeds than others."""
-    if len({len(some) for some in values}) > 1:
-        raise LookupError(f"{', '.join(str(len(some)) for some in values)} seeds: some runs are missing")
-    return values
+    found = same_seeds(*(reach(rows, name, lenient=lenient) for name in PAPER))
+    return all(b < e < c for e, b, c in zip(*(f.values for f in found), strict=True))
 
 
 def listed(found: Found) -> str:

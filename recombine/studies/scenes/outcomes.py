@@ -5,7 +5,6 @@ from statistics import fmean
 from typing import NamedTuple
 
 from recombine.measure.counting import k_max
-from recombine.measure.intervals import student
 from recombine.measure.ranks import spearman
 from recombine.studies.base import Row, Rows
 from recombine.studies.levels import Found
@@ -91,19 +90,15 @@ def marks_of(rows: Rows, kind: str = "count") -> list[int]:
     return sorted({r["marks"] for r in rows.where(kind=kind)})
 
 
-def over_seeds(values: list[float]) -> Found:
-    return Found(fmean(values), student(values), values)
-
-
 def reached(rows: Rows, variant: str, kind: str = "count", by: Callable[..., int] = k_max) -> Found:
     """K_max at the last checkpoint, seed by seed; `crowded`: at the marks of real scenes. `by`: which way to count."""
     strict = bool(facts(rows, variant)["strict"])
-    return over_seeds([float(by(some, strict)) for some in last(rows, variant, kind).values()])
+    return Found.of({seed: float(by(some, strict)) for seed, some in last(rows, variant, kind).items()})
 
 
 def marks_alone(rows: Rows, variant: str) -> Found:
     """K_max if objects besides those asked for were no error: every mark is hit."""
-    return over_seeds([float(k_max(some, total=False)) for some in last(rows, variant).values()])
+    return Found.of({seed: float(k_max(some, total=False)) for seed, some in last(rows, variant).items()})
 
 
 def mean_local(some: Rows, column: str) -> float:
@@ -118,7 +113,7 @@ def mean_local(some: Rows, column: str) -> float:
 
 def local(rows: Rows, variant: str, column: str) -> Found:
     """Locality at the last checkpoint, seed by seed: `pixel` or `condition`."""
-    return over_seeds([mean_local(some, column) for some in last(rows, variant, "locality").values()])
+    return Found.of({seed: mean_local(some, column) for seed, some in last(rows, variant, "locality").items()})
 
 
 def points(rows: Rows) -> list[Point]:

@@ -76,11 +76,13 @@ def misses(axis: Any, rows: Rows, base: str) -> None:
     found, share = missed(rows)[0], fullness(rows)
     full = {r: share[v] for r, v in reaches(rows, base).items()}
     for reach, variant in reaches(rows, base).items():
-        axis.plot([full[reach]] * len(found[variant]), found[variant], "o", color=color(base), ms=4, alpha=0.6)
-        at = (full[reach], fmean(found[variant]))
+        axis.plot(
+            [full[reach]] * len(found[variant].values), found[variant].values, "o", color=color(base), ms=4, alpha=0.6
+        )
+        at = (full[reach], found[variant].mean)
         axis.annotate(str(reach), at, (5, 0), textcoords="offset points", fontsize=8, color=color(base), va="center")
     order = sorted(reaches(rows, base), key=lambda r: full[r])
-    means = [fmean(found[reaches(rows, base)[r]]) for r in order]
+    means = [found[reaches(rows, base)[r]].mean for r in order]
     axis.plot([full[r] for r in order], means, color=color(base), lw=1, label=title(base))
 
 

@@ -1,6 +1,7 @@
 """From the rows of `reach` to what is judged and drawn: its networks, what they miss, and how full their patches are."""
 
 from recombine.studies.base import Rows
+from recombine.studies.levels import Found
 from recombine.studies.scenes.outcomes import last, marks_of
 
 MANY = 9
@@ -16,11 +17,12 @@ def reaches(rows: Rows, base: str) -> dict[int, str]:
     return {r["reach"]: r["variant"] for r in rows.where(kind="fit", base=base)}
 
 
-def missed(rows: Rows) -> tuple[dict[str, list[float]], int]:
+def missed(rows: Rows) -> tuple[dict[str, Found], int]:
     """The share of many marks that each network misses at the end, seed by seed; and how many these are."""
     many = max(k for k in marks_of(rows) if k <= MANY)
     variants = rows.where(kind="fit").column("variant")
-    return {v: [1 - some.one(marks=many)["hits"] for some in last(rows, v).values()] for v in variants}, many
+    hits = {v: {seed: some.one(marks=many)["hits"] for seed, some in last(rows, v).items()} for v in variants}
+    return {v: Found.of({seed: 1 - share for seed, share in some.items()}) for v, some in hits.items()}, many
 
 
 def fullness(rows: Rows) -> dict[str, float]:

@@ -1,10 +1,10 @@
 """The figures of the study `swing-by` on what was measured: the hypercube, trained networks, laws, and slips in print."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 from recombine.figures import CYCLE, INK, Figure, canvas
+from recombine.measure.intervals import wilson
 from recombine.studies.base import Rows
 
 BLUE, RED, GREEN, PURPLE, GOLD = CYCLE[:5]
@@ -88,7 +88,7 @@ def networks(rows: Rows, folder: Path) -> Figure:
         ):
             for i, (depth, d) in enumerate(cells):
                 found = rows.one(kind="t12", depth=depth, d=d)
-                low, high = wilson(found["share"], found["seeds"])
+                low, high = wilson(round(found["share"] * found["seeds"]), found["seeds"])
                 axis.bar(i, found["share"], color=BLUE if axis is left else GREEN, width=0.6)
                 axis.plot([i, i], [low, high], color=INK, lw=1.2)
             axis.set_xticks(range(4), [str(k if axis is left else d) for k, d in cells])
@@ -98,12 +98,6 @@ def networks(rows: Rows, folder: Path) -> Figure:
         right.plot([1, 3], [0.4375, 0], "x", color=RED, mew=1.8)
         left.set(ylabel="share of seeds that swing by")
     return figure
-
-
-def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share of n."""
-    middle, half = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, (middle - half) / (1 + z * z / n)), (middle + half) / (1 + z * z / n)
 
 
 def laws(rows: Rows, folder: Path) -> Figure:

@@ -11,8 +11,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from recombine.config import UsageError
-
 Shape = Literal["cube", "sphere", "cylinder"]
 Material = Literal["rubber", "metal"]
 Color = Literal["gray", "red", "blue", "green", "brown", "purple", "cyan", "yellow"]
@@ -87,15 +85,6 @@ class SceneSource(ABC):
     """Whatever gives labelled pictures of scenes: the renderer, or CLEVR's own pictures. A scene has no fixed list of
     factors, so this is a waist of its own beside `World`; `sample` is its `render`, and reading a picture back takes a
     trained detector."""
-
-    @classmethod
-    def from_text(cls, text: str) -> "SceneSource":
-        """A source given as plain text, as in `--set world=path/to/CLEVR_v1.0`: the folder's val split."""
-        from recombine.worlds.scenes.clevr import Clevr
-
-        if not issubclass(Clevr, cls):
-            raise UsageError(f"{text!r}: {cls.__name__} cannot be given as text")
-        return Clevr.open(text)
 
     @property
     @abstractmethod
