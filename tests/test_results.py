@@ -6,7 +6,9 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
+from PIL import Image
 from shipped import RESULTS, shipped
 
 from recombine.store import read_config, read_json, read_rows
@@ -202,6 +204,20 @@ def test_the_docs_table_of_composition_is_what_the_rows_say(variant):
         assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(told, abs=0.0051)
     assert over_seeds(rows, variant, 1, late, "read").mean == pytest.approx(level1, abs=0.0051)
     assert over_seeds(rows, variant, 1, late, "cnn").mean > 0.995
+
+
+def test_small_triangles_lean_to_red_as_quoted():
+    study, leans = read_json(RESULTS / "composition" / "study.json"), {}
+    for run in study["runs"]:
+        sheet = (
+            np.asarray(Image.open(RESULTS / "runs" / run["digest"] / "samples" / "step_00006000.png").convert("RGB"))
+            / 255
+        )
+        small = sheet[-sheet.shape[0] // 8 :]
+        red = small[small[..., 1] < 0.3].mean(0)[0]
+        leans.setdefault(run["variant"], []).append(round(float((red - 0.1) / 0.8), 2))
+    ends = {variant: (min(some), max(some)) for variant, some in leans.items()}
+    assert ends == {"balanced": (0.22, 0.31), "raw": (0.02, 0.04), "varied": (0.10, 0.12)}
 
 
 def test_probes_of_composition_are_right_on_real_pictures_and_the_linear_one_is_not():

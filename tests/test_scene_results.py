@@ -100,6 +100,15 @@ def test_what_the_docs_say_of_larger_pictures_is_what_the_rows_say():
     assert [round(last(rows, v)[0].one(marks=9)["hits"], 2) for v in ("exp1", "exp2L")] == [0.79, 0.82]
     assert [round(last(shipped("length"), v)[0].one(marks=9)["hits"], 2) for v in ("exp1", "exp2L")] == [0.79, 0.9]
     assert [round(local(rows, v, "condition").mean, 2) for v in ("exp1", "exp2L")] == [0.89, 1.0]
+    assert [round(far_from_others(rows, "exp2L", some).mean, 2) for some in (range(2, 4), range(9, 13))] == [0.93, 0.85]
+    missed = [
+        (r["from"] < 0.16, (1 - r["hits"]) * r["n"])
+        for r in rows.where(kind="near", variant="exp2L")
+        if r["step"] == 5000
+    ]
+    assert sum(n for near, n in missed if near) / sum(n for _, n in missed) == pytest.approx(0.73, abs=0.01)
+    fine = last(shipped("fine/length"), "exp2L")[0]
+    assert round(fine.one(marks=9)["hits"], 2) == 0.85
 
 
 ADDED = {

@@ -75,7 +75,7 @@ def laptop() -> Recipe:
 
 
 def full() -> Recipe:
-    """Data enough: with few pictures, seen often, what was composed is lost again (claim B8)."""
+    """Data enough: whether few pictures, seen often, undo composition is asked in `details` (claim B8)."""
     train = TrainConfig(steps=6000, batch=256, lr=5e-4, precision="bfloat16")
     return Recipe(train=train, pool=60_000, evaluation=Evaluation(14, 256, Heun(25), probe_steps=1200))
 

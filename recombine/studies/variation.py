@@ -4,7 +4,7 @@ Four families, as in `objectives`, in three worlds that differ in one thing: how
 class differ.
 
 - plain: not at all, so true values say no more than classes;
-- usual: by 0.06 and 6 %, as in all other studies;
+- usual: by 0.06 and 6 %;
 - varied: by 0.25 and 20 %, still far from the other class.
 
 All are asked for the centres of classes and judged by the probes of the usual world; pictures, updates and networks are the
@@ -12,7 +12,7 @@ same. What a condition does can only be learned where it varies and nothing else
 model may learn which of four pictures is meant, and has no reason to learn what colour is.
 
 Not in the papers. That MaskGIT, which fails in the usual world, composes in the varied one was known when the claims on all
-four families were written; the runs of the others were not.
+four families were written, and what both it and DiT do in the usual one; the other runs were not.
 
 Run: `recombine run variation --scale laptop` (two families, on two cores), `--scale full` (all four, 3 seeds, on a GPU).
 """
