@@ -133,6 +133,8 @@ def _writable(out: Path) -> None:
     """Fail before the work, not after it."""
     from recombine.store import write_atomic
 
+    if out.is_file():
+        raise UsageError(f"--out {out}: is a file, not a folder")
     trial = out / f".writable.{os.getpid()}"
     write_atomic(trial, "")
     trial.unlink(missing_ok=True)

@@ -1,13 +1,12 @@
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image
 
-from recombine.config import UsageError, digest, from_json, override, to_json
+from recombine.config import UsageError, digest, from_json, to_json
 from recombine.rng import seeded
 from recombine.worlds.scenes.clevr import Clevr
 from recombine.worlds.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, SceneSource
@@ -132,20 +131,6 @@ def test_content_names_the_data(root):
     assert digest(Clevr.open(root, size=32)) != digest(clevr)
     with pytest.raises(UsageError, match=r"content is now .* not"):
         clevr.shelf  # noqa: B018
-
-
-def test_a_path_can_be_set_where_a_source_stands(root):
-    @dataclass(frozen=True)
-    class Setting:
-        world: SceneSource
-        drawn: Scenes
-
-    setting = override(Setting(Scenes(), Scenes()), f"world={root}")
-    assert setting.world == Clevr.open(root)
-    with pytest.raises(UsageError, match="no such folder"):
-        override(setting, "world=nowhere")
-    with pytest.raises(UsageError, match="Scenes cannot be given as text"):
-        override(setting, f"drawn={root}")
 
 
 def rewrite(change):

@@ -112,6 +112,11 @@ def test_an_output_folder_below_a_file_cannot_be_written(call, tmp_path):
     assert len(result[2].splitlines()) == 1
 
 
+def test_an_output_folder_that_is_a_file_is_said_to_be_one(call, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused(call(*smoke(tmp_path / "file")), "is a file, not a folder")
+
+
 def test_an_output_folder_that_fills_up_is_one_line(call, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))

@@ -111,8 +111,12 @@ def test_pictures_drawn_earlier_are_found_by_the_names_of_factors_and_values(lac
     world = replace(lacking, factors=("color", "what"), content="").settled()
     draw = drawn(lacking, world)
     assert (draw((1, 0), 2)[:, 0, 0, 0] * 255).tolist() == [10, 40], "red cups"
-    with pytest.raises(UsageError, match="has 0 pictures of red bowl, not 1; take a smaller count"):
+    with pytest.raises(
+        UsageError, match="has 0 pictures of red bowl, not 1; its values are what cup/bowl, color blue/red"
+    ):
         draw((1, 1), 1)
+    with pytest.raises(UsageError, match="has 2 pictures of red cup, not 3; take a smaller count"):
+        draw((1, 0), 3)
     with pytest.raises(UsageError, match="its table has no column shape"):
         drawn(lacking, WORLD)
 

@@ -62,6 +62,8 @@ def test_a_line_may_be_trained_longer_and_is_looked_at_as_often():
     assert (recipe.train.steps, recipe.evaluation.checkpoints[-1]) == (40, 40)
     assert len(recipe.evaluation.checkpoints) == len(SMOKE.recipe.evaluation.checkpoints)
     assert SMOKE.courses()[0][0].recipe.train == SMOKE.recipe.train
+    counted = replace(SMOKE.recipe, evaluation=replace(SMOKE.recipe.evaluation, checkpoints=5))
+    assert len(replace(SMOKE, recipe=counted, lines=(line,)).courses()[0][0].recipe.evaluation.checkpoints) == 5
 
 
 def test_settings_that_do_not_fit_are_refused():

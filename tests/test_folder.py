@@ -41,6 +41,10 @@ def test_the_table_becomes_the_factor_space(root):
     assert folder.space.dims == (0, 2)
     assert folder.image_shape == (3, 4, 6)
     assert folder.present == ((0, 0), (0, 1), (1, 0))
+    assert (
+        folder.summary
+        == f"{root}: shape disc/cone, color red/blue; pictures of 3 of 4 compositions, of disc blue the fewest (1)"
+    )
     assert isinstance(folder, World)
 
 
@@ -185,6 +189,7 @@ WRONG = {
     "row 2 has 'much' in column 'color.r'": rewrite("0.7", "much"),
     "row 2 has 'nan' in column 'color.r'": rewrite("0.7", "nan"),
     "row 4 has 4 cells where the header has 5": rewrite("0.1,1.0", "0.1"),
+    "row 3 says otherwise of a.png than row 1": rewrite("c.png,cone", "a.png,cone"),
     "two columns have the same name": rewrite("color.r", "color"),
     "column 'hue.r' describes no factor; they are shape, color": rewrite("color.r", "hue.r"),
     "no factor column beside 'file'": lambda root: (root / "factors.csv").write_text("file\na.png\n"),

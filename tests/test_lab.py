@@ -65,6 +65,15 @@ def test_a_study_leaves_rows_claims_figures_and_facts(tmp_path):
     assert facts["seeds"] == [0, 1]
 
 
+def test_who_replaces_the_report_of_other_settings_is_told(tmp_path):
+    said = []
+    lab = Lab(QUIET, tmp_path, "laptop", 2)
+    lab.note = said.append
+    for lr in (2.0, 2.0, 3.0):
+        run_study(STUDY, TrainConfig(lr=lr), lab)
+        assert ("is replaced; --out keeps both" in " ".join(said)) == (lr == 3.0)
+
+
 def test_verdicts_come_from_the_rows(tmp_path):
     words = lambda **how: [c["verdict"] for c in read_json(ran(tmp_path, **how) / "claims.json")]  # noqa: E731
     assert words() == ["reproduced", "not measured"]

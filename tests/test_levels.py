@@ -131,6 +131,11 @@ def test_a_summary_has_a_line_for_each_variant_and_every_level_it_has():
         "w: level 1 0.90 (late means, by wary)",
     ]
     assert summary(Rows([{"kind": "train", "step": 1}])) == []
+    real = [{"kind": "probe", "probe": "wary", "composition": c, "joint": j} for c, j in (("00", 1.0), ("01", 0.72))]
+    assert summary(Rows([*ROWS, *real]))[2:] == [
+        "wary reads only 72% of real pictures of 01: what it says of samples means little (below 95%)"
+    ]
+    assert len(summary(Rows([*ROWS, real[0]]))) == 2
 
 
 SHOWN = {"kind": "between", "probe": "wary", "factor": "shape", "share": 0.5, "joint": 0.2}

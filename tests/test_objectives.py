@@ -306,6 +306,10 @@ def test_what_does_not_fit_is_told_before_any_work(study, change, message, tmp_p
     [
         (details, "longer=0", "steps must be positive"),
         (details, 'details=["smaller"]', "smaller is none of base, classes"),
+        (details, "details=[]", "one or more of base"),
+        (variation, "amounts=[]", "one or more of plain"),
+        (variation, 'amounts=["plain","plain"]', "each once"),
+        (composition, 'signals=["raw","raw"]', "each once"),
         (variation, "varied=[0.5,0.2]", "between 0 and 0.25"),
         (variation, 'amounts=["much"]', "much is none of plain"),
         (where, "varied=[0.2,0.9]", "between 0 and 0.2"),

@@ -206,6 +206,21 @@ def test_the_docs_table_of_composition_is_what_the_rows_say(variant):
     assert over_seeds(rows, variant, 1, late, "cnn").mean > 0.995
 
 
+WHERE = {
+    "nowhere": ((0.0, 0.0), (0.06, 0.20)),
+    "circles": ((0.22, 0.0), (0.77, 0.86)),
+    "triangles": ((0.20, 0.80), (0.95, 1.0)),
+    "everywhere": ((0.31, 0.61), (0.89, 0.98)),
+}
+
+
+@pytest.mark.parametrize("variant", WHERE)
+def test_the_lead_on_where_pictures_must_vary_is_as_quoted(variant):
+    rows = shipped("leads/where/where")
+    for told, probe in zip(WHERE[variant], ("wary", "cnn"), strict=True):
+        assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(told, abs=0.0051)
+
+
 def test_small_triangles_lean_to_red_as_quoted():
     study, leans = read_json(RESULTS / "composition" / "study.json"), {}
     for run in study["runs"]:

@@ -120,7 +120,8 @@ def drawn(folder: Folder, world: World) -> Draw:
             right &= shelf.factors[:, k] == (known.index(factor.values[value]) if factor.values[value] in known else -1)
         if (there := int(right.sum())) < count:
             asked = world.space.describe(composition)
-            raise UsageError(f"{folder.path}: has {there} pictures of {asked}, not {count}; take a smaller count")
+            hint = "take a smaller count" if there else f"its values are {folder.space.words}"
+            raise UsageError(f"{folder.path}: has {there} pictures of {asked}, not {count}; {hint}")
         return shelf.images[right][:count].float() / 255
 
     return draw
@@ -140,6 +141,8 @@ def composing(
     has). The probes train for `steps` on the world's
     pictures, and are kept under `out`."""
     machine, split = machine or Machine.find(), split or world.usual
+    if not isinstance(split, Split):
+        raise UsageError(f"split: {type(split).__name__} is no Split; write Split(((0, 0), (0, 1))) for what was seen")
     if count < 1 or steps < 1:
         raise UsageError(f"count={count}, steps={steps}: both must be positive")
     if wrong := [c for c in split.seen if c not in world.space.compositions]:

@@ -44,6 +44,8 @@ class Composition:
     def __post_init__(self) -> None:
         if len(self.varied) not in (0, 2):
             raise ValueError(f"varied={list(self.varied)}: the jitter of colour and that of size, or nothing")
+        if len(set(self.signals)) < len(self.signals):
+            raise ValueError("signals: balanced and raw, each once")
         self.variants()
 
     def variants(self) -> dict[str, Recipe]:

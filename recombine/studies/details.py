@@ -55,6 +55,8 @@ class Details:
             raise ValueError("recipe.world: this study moves the objects of Shapes2D")
         if wrong := [d for d in self.details if d not in DETAILS]:
             raise ValueError(f"details: {wrong[0]} is none of {', '.join(DETAILS)}")
+        if not self.details or len(set(self.details)) < len(self.details):
+            raise ValueError(f"details: one or more of {', '.join(DETAILS)}, each once")
         self.variants()
 
     def changed(self, detail: str) -> Recipe:

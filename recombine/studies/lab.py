@@ -161,6 +161,10 @@ def run_study(study: Study, settings: Any, lab: Lab) -> Path:
     """Compute, judge, draw, and write everything under `out/<study>`; the folder."""
     began, folder = time.perf_counter(), lab.out / study.name
     folder.mkdir(parents=True, exist_ok=True)
+    if replaces(folder, settings, lab.scale):
+        lab.note(
+            f"{folder} holds another scale or setting of this study and is replaced; --out keeps both (runs all stay)"
+        )
     lab.runs = []
     rows = Rows(r | {"scale": lab.scale} for r in study.compute(settings, lab))
     if lab.machine.rank > 0:
@@ -169,6 +173,16 @@ def run_study(study: Study, settings: Any, lab: Lab) -> Path:
     write_rows(folder / "rows.jsonl", rows)
     _publish(study, rows, facts, folder)
     return folder
+
+
+def replaces(folder: Path, settings: Any, scale: str) -> bool:
+    """Whether a study's folder holds the report of something else."""
+    path = folder / "study.json"
+    if not path.exists():
+        return False
+    there = read_json(path)
+    mine = {"scale": scale, "settings": to_json(settings)}
+    return not isinstance(there, dict) or any(there.get(key) != value for key, value in mine.items())
 
 
 def judge_again(folder: Path, rules: str) -> None:

@@ -117,7 +117,17 @@ def summary(rows: Rows) -> list[str]:
         levels = sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)})
         found = (f"{level_name(k)} {over_seeds(rows, variant, k, late).mean:.2f}" for k in levels)
         lines.append(f"{variant}: {', '.join(found)} (late means, by {probe_of(rows)})")
-    return lines
+    return lines + doubts(rows) if lines else lines
+
+
+def doubts(rows: Rows) -> list[str]:
+    """A line where the probe that judges cannot read real pictures."""
+    real = [r for r in rows.where(kind="probe", probe=probe_of(rows)) if r["joint"] < TRUST]
+    if not real:
+        return []
+    worst = min(real, key=lambda r: r["joint"])
+    said = f"{probe_of(rows)} reads only {worst['joint']:.0%} of real pictures of {worst['composition']}"
+    return [f"{said}: what it says of samples means little (below {TRUST:.0%})"]
 
 
 def level_mean(rows: Rows, level: int) -> float:

@@ -27,6 +27,7 @@ from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.base import Codec
 from recombine.train.loop import train
 from recombine.worlds.factors import Composition, Condition, code
+from recombine.worlds.folder import Folder
 
 PICTURES, GONE = 32, (0.5, 0.7, 0.9)
 """On how many pictures dependence is measured, and how much of each is gone."""
@@ -171,6 +172,8 @@ def compute_all(
     learned tokenizer are worth. `opens`: whether a run's rows are not enough, because its network will be opened."""
     for recipe in recipes.values():
         recipe.check()
+    for world in dict.fromkeys(r.world for r in recipes.values() if isinstance(r.world, Folder)):
+        lab.note(world.summary)
     lay([r for r in recipes.values() if opens(Run(r, lab)) or lab.lacks(Run(r, lab).folder)], lab)
     rows: list[Row] = []
     for i, world in enumerate(dict.fromkeys(r.judged_in for r in recipes.values())):

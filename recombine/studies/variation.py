@@ -48,6 +48,8 @@ class Variation:
             raise ValueError("objectives.recipe.world: this study varies the classes of Shapes2D")
         if wrong := [a for a in self.amounts if a not in AMOUNTS]:
             raise ValueError(f"amounts: {wrong[0]} is none of {', '.join(AMOUNTS)}")
+        if not self.amounts or len(set(self.amounts)) < len(self.amounts):
+            raise ValueError(f"amounts: one or more of {', '.join(AMOUNTS)}, each once")
         self.variants()
 
     def variants(self) -> dict[str, Recipe]:

@@ -65,6 +65,11 @@ class FactorSpace:
     def compositions(self) -> tuple[Composition, ...]:
         return tuple(itertools.product(*(range(n) for n in self.sizes)))
 
+    @property
+    def words(self) -> str:
+        """All factors with their values: "shape circle/triangle, color red/blue"."""
+        return ", ".join(f"{f.name} {'/'.join(f.values)}" for f in self.factors)
+
     def describe(self, composition: Composition) -> str:
         """`(0, 1, 1)` -> "circle blue small"."""
         return " ".join(f.values[i] for f, i in zip(self.factors, composition, strict=True))

@@ -75,6 +75,15 @@ class Folder(World):
         """The compositions of which the folder has pictures."""
         return tuple(tuple(row) for row in self.shelf.factors.unique(dim=0).tolist())
 
+    @property
+    def summary(self) -> str:
+        """What was understood of the folder, in one line, so that a slip in the table can be seen."""
+        which, counts = self.shelf.factors.unique(dim=0, return_counts=True)
+        fewest, space = int(counts.argmin()), self.space
+        rarest = space.describe(tuple(which[fewest].tolist()))
+        of = f"{len(which)} of {len(space.compositions)} compositions"
+        return f"{self.path}: {space.words}; pictures of {of}, of {rarest} the fewest ({int(counts[fewest])})"
+
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
         shelf = _resident(self, _stamp(self.path, self.table), rng.device)
         factors = factors.to(rng.device)

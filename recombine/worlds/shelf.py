@@ -43,7 +43,9 @@ def load(root: Path, table: str, asked: tuple[str, ...], size: int | None) -> Sh
     """Read everything; the first thing that is wrong ends it with a line that names it."""
     where, data = f"{root}/{table}", (root / table).read_bytes()
     columns, rows = _rows(data, where)
-    space, index, values = _describe(rows, columns, _factor_columns(columns, asked, where), where)
+    names = _factor_columns(columns, asked, where)
+    _agreeing(rows, names, where)
+    space, index, values = _describe(rows, columns, names, where)
     digests, images = zip(*_pictures(root, rows, size), strict=True)
     content = hashlib.sha256(hashlib.sha256(data).digest() + b"".join(digests)).hexdigest()[:16]
     order = codes(index, space).argsort(stable=True)
@@ -109,6 +111,15 @@ def _factor_columns(columns: list[str], asked: tuple[str, ...], where: str) -> t
     if taken := RESERVED.intersection(asked or found):
         raise UsageError(f"{where}: a factor cannot be called {min(taken)!r}; rename that column")
     return asked or found
+
+
+def _agreeing(rows: list[Row], names: tuple[str, ...], where: str) -> None:
+    """A picture that stands in two rows must show the same in both."""
+    first: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        before = first.setdefault(row["file"], number)
+        if any(row[name] != rows[before - 1][name] for name in names):
+            raise UsageError(f"{where}: row {number} says otherwise of {row['file']} than row {before}")
 
 
 def _describe(

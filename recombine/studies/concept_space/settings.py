@@ -81,7 +81,8 @@ class Line:
         recipe = replace(recipe, net=self.net, conditioning=Conditioning(signal=self.told))
         if not self.steps:
             return recipe
-        looks = spaced(self.steps, len(recipe.evaluation.at(recipe.train.steps)))
+        often = recipe.evaluation.checkpoints
+        looks = spaced(self.steps, often if isinstance(often, int) else len(often))
         train, evaluation = replace(recipe.train, steps=self.steps), replace(recipe.evaluation, checkpoints=looks)
         return replace(recipe, train=train, evaluation=evaluation)
 
