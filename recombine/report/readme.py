@@ -40,29 +40,36 @@ def studies_table(results: Path) -> str:
     return "\n".join(lines)
 
 
-def claims_table(results: Path, most: int = 1) -> str:
-    """A line for each claim; studies of theory, which have many and no chance in them, with one line in all, unless `most`
-    allows for more."""
-    lines = ["| claim | statement | expected | measured | verdict |", "|---|---|---|---|---|"]
+def claims_table(results: Path) -> str:
+    """A line for each claim; studies of theory, which have many and no chance in them, with one line in all."""
+    lines = ["| claim | statement | verdict |", "|---|---|---|"]
     for folder in folders(results):
         study, claims = read_json(folder / "study.json"), read_claims(folder / "claims.json")
-        short = not study["runs"] and len(claims) > most
-        lines += [together(study, claims)] if short else [claim_line(c) for c in claims]
+        brief = [f"| {c['id']} | {cell(c['statement'])} | {MARK.get(c['said'], c['said'])} |" for c in claims]
+        lines += [together(study, claims)] if not study["runs"] else brief
     return "\n".join(lines)
 
 
 def together(study: dict[str, Any], claims: list[dict[str, Any]]) -> str:
     found = Counter(c["said"] for c in claims)
     verdicts = ", ".join(f"{MARK[v]}: {found[v]}" for v in MARK if found[v])
-    where = "[each of them](docs/claims.md)"
-    return (
-        f"| {claims[0]['id']} to {claims[-1]['id']} | `{study['name']}`: {study['question']} | {where} | | {verdicts} |"
-    )
+    return f"| {claims[0]['id']} to {claims[-1]['id']} | `{study['name']}`: {study['question']} | {verdicts} |"
+
+
+HEAD = """# All claims
+
+With the verdicts of the reference results in [results/](../results). Made by `make readme`. Where it says that it was not
+measured how far from right a judge lets each factor go, the first judge spoke, which was kinder to some errors than to others
+([how far from right still counts](composition.md)).
+
+| claim | statement | expected | measured | verdict |
+|---|---|---|---|---|
+"""
 
 
 def claims_page(results: Path) -> str:
-    head = "# All claims\n\nWith the verdicts of the reference results in [results/](../results). Made by `make readme`.\n\n"
-    return head + claims_table(results, most=99) + "\n"
+    claims = [c for folder in folders(results) for c in read_claims(folder / "claims.json")]
+    return HEAD + "\n".join(map(claim_line, claims)) + "\n"
 
 
 def claim_line(claim: dict[str, Any]) -> str:
@@ -74,7 +81,11 @@ def claim_line(claim: dict[str, Any]) -> str:
     note = f" ({claim['note']})" if claim.get("note") else ""
     verdict = MARK.get(claim["said"], claim["said"]) + note
     cells = (claim["id"], claim["statement"], claim["expected"], measured, verdict)
-    return "| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |"
+    return "| " + " | ".join(map(cell, cells)) + " |"
+
+
+def cell(text: Any) -> str:
+    return str(text).replace("|", "\\|")
 
 
 def folders(results: Path) -> list[Path]:
