@@ -54,6 +54,13 @@ def test_variants_differ_in_their_objective_alone(study, scale):
         )
 
 
+def test_two_of_the_four_worlds_of_where_are_those_of_composition():
+    four, three = where.settings("full").variants(), composition.settings("full").variants()
+    shared = {"nowhere": "balanced", "everywhere": "varied"}
+    assert [digest(four[a]) for a in shared] == [digest(three[b]) for b in shared.values()]
+    assert len({digest(r) for r in four.values()}) == 4
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_studies_share_runs_where_they_ask_the_same(scale):
     four, repair, both = (

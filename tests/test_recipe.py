@@ -139,9 +139,11 @@ def test_probes_must_be_trained():
         override(RECIPE, "probe_steps=0")
 
 
-@pytest.mark.parametrize("changes", [(), ("conditioning.dropout=0.1", "conditioning.dropped=zero")])
+@pytest.mark.parametrize(
+    "changes", [(), ("conditioning.dropout=0.1",), ("conditioning.dropout=0.5", "conditioning.dropped=zero")]
+)
 def test_guidance_needs_a_model_that_knows_what_nothing_told_means(changes):
-    override(RECIPE, "evaluation.guidance=3", "conditioning.dropout=0.1").check()
+    override(RECIPE, "evaluation.guidance=3", "conditioning.dropout=0.22").check()
     with pytest.raises(UsageError, match="trained on nothing told"):
         override(RECIPE, "evaluation.guidance=3", *changes).check()
 

@@ -64,6 +64,8 @@ class Evaluation:
         return tuple(sorted({*(step for step in asked if step < steps), steps}))
 
 
+UNTOLD = 0.01
+"""The share of training pictures of which a guided model must have been told nothing, at least."""
 VARIED = (0.25, 0.2)
 """Jitter of colour and of size where classes vary as much as Shapes2D allows."""
 
@@ -95,13 +97,8 @@ class Recipe:
         with torch.random.fork_rng(devices=[]), Unfilled():  # a network of one's own may draw otherwise
             codes = self.tokenizer.untrained()
             self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
-        if self.evaluation.guidance != 1 and not isinstance(self.objective, Noising):
-            raise UsageError(f"evaluation.guidance={self.evaluation.guidance}: only a diffusion is guided")
-        if self.evaluation.guidance != 1 and not (self.conditioning.dropout and self.conditioning.dropped == "null"):
-            raise UsageError(
-                f"evaluation.guidance={self.evaluation.guidance}: it needs a model that was also trained on nothing told; "
-                "set conditioning.dropout, with dropped=null"
-            )
+        if self.evaluation.guidance != 1:
+            self._check_guidance()
         if unknown := [c for c in self.seen if c not in self.world.space.compositions]:
             raise UsageError(
                 f"seen: {list(unknown[0])} is no composition of factors with {self.world.space.sizes} values"
@@ -112,6 +109,21 @@ class Recipe:
             raise UsageError("evaluation.judged_in: its pictures have another size than those that are to be judged")
         if missing := [c for c in self.split.seen if c not in self.world.present]:
             raise UsageError(f"seen: there is no picture of {self.world.space.describe(missing[0])} to train on")
+
+    def _check_guidance(self) -> None:
+        """Factors are dropped one by one, so all of them are gone in few pictures."""
+        asked, told, factors = (
+            f"evaluation.guidance={self.evaluation.guidance}",
+            self.conditioning,
+            len(self.world.space.sizes),
+        )
+        if not isinstance(self.objective, Noising):
+            raise UsageError(f"{asked}: only a diffusion is guided")
+        if told.dropped != "null" or told.dropout**factors < UNTOLD:
+            raise UsageError(
+                f"{asked}: it needs a model that was also trained on nothing told; set conditioning.dropout to "
+                f"{UNTOLD ** (1 / factors):.2g} or more, with dropped=null"
+            )
 
     @property
     def shape(self) -> Shape:
