@@ -194,6 +194,18 @@ def report(
 
 
 @app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Pictures and a table of their factors.")],
+    table: Annotated[str, typer.Option(help="The table's name.")] = "factors.csv",
+    size: Annotated[int, typer.Option(help="Crop and scale to a square of this side; 0 = leave as they are.")] = 0,
+) -> None:
+    """What a folder of your own pictures holds, and what a study would make of it; nothing is trained."""
+    from recombine.worlds.folder import Folder
+
+    print("\n".join(Folder.open(folder, table, size=size or None).told()))
+
+
+@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]")] = None, json_: JsonOption = False
 ) -> None:

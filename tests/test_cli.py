@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from recombine import cli
 from recombine.config import override
@@ -146,6 +147,17 @@ def test_help_answers_quickly_and_without_torch():
     assert min(taken) < 1
     assert all(command in said.stdout for command in ("list", "run", "claims", "report", "bench"))
     assert said.stderr == ""
+
+
+def test_a_folder_is_checked_and_nothing_is_written(call, tmp_path):
+    for name in ("a", "b"):
+        Image.new("RGB", (16, 16)).save(tmp_path / f"{name}.png")
+    (tmp_path / "factors.csv").write_text("file,shape\na.png,disc\nb.png,cone\n")
+    before = sorted(tmp_path.iterdir())
+    code, out, _ = call("check", tmp_path)
+    assert (code, sorted(tmp_path.iterdir())) == (0, before)
+    assert "shape disc/cone; pictures of 2 of 2 compositions" in out
+    refused(call("check", tmp_path / "nowhere"), "there is no such folder")
 
 
 def test_no_command_at_all_shows_the_help(call):

@@ -48,6 +48,16 @@ def test_the_table_becomes_the_factor_space(root):
     assert isinstance(folder, World)
 
 
+def test_what_a_study_would_take_from_it_is_told_line_by_line(root):
+    assert list(Folder.open(root).told())[1:] == [
+        "numbers: color 2",
+        "seen: disc red (2), disc blue (1), cone red (1)",
+        "level 1: cone blue (no pictures)",
+        "size: 6 x 4; patches 1, 2 divide it, but not tokenizers, which shrink it by four",
+    ]
+    assert "patches 1, 2, 4, 8 divide it, and tokenizers" in list(Folder.open(root, size=8).told())[-1]
+
+
 def test_render_draws_pictures_of_the_composition_with_their_own_values(root):
     images, values = Folder.open(root).render(torch.tensor([[0, 0]] * 50 + [[1, 0], [0, 1]]), seeded(0))
     red = (images[:, 0, 0, 0] * 255).round().tolist()

@@ -1,6 +1,7 @@
 """Folder: one's own pictures as a world. A folder holds pictures and a table that names the factors' values of each; see
 `shelf` for the table."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -76,13 +77,37 @@ class Folder(World):
         return tuple(tuple(row) for row in self.shelf.factors.unique(dim=0).tolist())
 
     @property
+    def counts(self) -> dict[Composition, int]:
+        """How many pictures there are of each composition that has any."""
+        which, counts = self.shelf.factors.unique(dim=0, return_counts=True)
+        return {tuple(c): n for c, n in zip(which.tolist(), counts.tolist(), strict=True)}
+
+    @property
     def summary(self) -> str:
         """What was understood of the folder, in one line, so that a slip in the table can be seen."""
-        which, counts = self.shelf.factors.unique(dim=0, return_counts=True)
-        fewest, space = int(counts.argmin()), self.space
-        rarest = space.describe(tuple(which[fewest].tolist()))
-        of = f"{len(which)} of {len(space.compositions)} compositions"
-        return f"{self.path}: {space.words}; pictures of {of}, of {rarest} the fewest ({int(counts[fewest])})"
+        counts, space = self.counts, self.space
+        rarest = min(counts, key=lambda c: counts[c])
+        of = f"{len(counts)} of {len(space.compositions)} compositions"
+        return (
+            f"{self.path}: {space.words}; pictures of {of}, of {space.describe(rarest)} the fewest ({counts[rarest]})"
+        )
+
+    def told(self) -> Iterator[str]:
+        """All that a study would take from it, line by line: numbers, what is seen and what is new, patches that fit."""
+        counts, space, (_, high, wide) = self.counts, self.space, self.image_shape
+        yield self.summary
+        numbers = ", ".join(f"{f.name} {f.dim}" for f in space.factors if f.dim) or "none: told by its value alone"
+        yield f"numbers: {numbers}"
+        for level, some in self.usual.levels(space).items():
+            named = ", ".join(f"{space.describe(c)} ({counts.get(c, 'no pictures')})" for c in some)
+            yield f"{'seen' if level == 0 else f'level {level}'}: {named}"
+        fit = [n for n in range(1, min(high, wide) + 1) if high % n == 0 and wide % n == 0]
+        grid = (
+            "and tokenizers, which shrink it by four"
+            if high % 4 == wide % 4 == 0
+            else "but not tokenizers, which shrink it by four"
+        )
+        yield f"size: {wide} x {high}; patches {', '.join(map(str, fit))} divide it, {grid}"
 
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
         shelf = _resident(self, _stamp(self.path, self.table), rng.device)
