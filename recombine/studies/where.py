@@ -86,7 +86,7 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
-        "laptop": "15 min (estimate), two cores",
+        "laptop": "15 min, two cores",
         "full": "15 min (estimate), one H200, 3 seeds",
     },
     settings=settings,
