@@ -86,7 +86,7 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
-        "laptop": "15 min, two cores",
+        "laptop": "9 min, two cores, --workers 2",
         "full": "15 min (estimate), one H200, 3 seeds",
     },
     settings=settings,
