@@ -72,6 +72,9 @@ def test_who_replaces_the_report_of_other_settings_is_told(tmp_path):
     for lr in (2.0, 2.0, 3.0):
         run_study(STUDY, TrainConfig(lr=lr), lab)
         assert ("is replaced; --out keeps both" in " ".join(said)) == (lr == 3.0)
+    (tmp_path / "dots" / "study.json").write_text("{")
+    run_study(STUDY, TrainConfig(), lab)
+    assert len(said) == 2, "what cannot be read stands in nobody's way"
 
 
 def test_verdicts_come_from_the_rows(tmp_path):

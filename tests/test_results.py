@@ -16,7 +16,10 @@ from recombine.studies import circuit_rows, find
 from recombine.studies.base import Rows, judge
 from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import dips
+from recombine.studies.grounds import Ceiling
 from recombine.studies.levels import best, curve, late, level_mean, over_seeds, tolerance, way
+from recombine.studies.objectives import judge_maskgit
+from recombine.worlds.shapes2d import Shapes2D
 
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
 RUNS = sorted(p.parent for p in RESULTS.glob("runs/*/config.json"))
@@ -108,6 +111,22 @@ def test_what_the_docs_say_of_variation_inside_classes_is_what_the_rows_say(vari
         over_seeds(rows, variant, level, late, probe).mean for probe, level in (("linear", 2), ("wary", 1), ("read", 1))
     ]
     assert means == pytest.approx(told[2:], abs=0.0051)
+
+
+def test_with_the_usual_models_of_variation_maskgit_would_fail_as_the_paper_says():
+    folder = RESULTS / "variation"
+    limits = [
+        p
+        for p in folder.glob("runs/*")
+        if type(c := read_config(p)) is Ceiling and c.tokenizer.world == Shapes2D(wander=0.3)
+    ]
+    rows = Rows([*listed(folder, "maskgit"), *listed(folder, "dit")])
+    assert len(limits) == 3
+    found = judge_maskgit(
+        Rows([*rows, *(r | {"variant": "maskgit"} for p in limits for r in read_rows(p / "metrics.jsonl"))])
+    )
+    assert found.holds is True
+    assert [round(found.measured[name], 2) for name in ("maskgit", "dit")] == [0.07, 0.57]
 
 
 TOLD = {

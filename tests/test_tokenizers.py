@@ -1,6 +1,6 @@
 """Tokenizers: bottlenecks against closed forms, codecs that give codes and nothing else, runs of their own, ceilings."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import time
 
@@ -223,3 +223,30 @@ def test_weights_are_named_by_the_seed_not_by_history(tmp_path):
     state = torch.get_rng_state()
     trained(run, lab)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+@dataclass(frozen=True)
+class Bare(Tokenizer):
+    """A tokenizer of one's own that promises a shape and does no more."""
+
+    name = "bare"
+
+    def latent_shape(self, image_shape):
+        return image_shape
+
+
+class Whole(Bare):
+    codes = None
+
+    def encode(self, images):
+        return images
+
+    def decode(self, latents):
+        return latents
+
+
+def test_a_tokenizer_of_ones_own_is_used_as_it_is_if_it_can_do_all(tmp_path):
+    lab, world = Lab(QUIET, tmp_path, "smoke", 1), Shapes2D(size=16)
+    assert isinstance(open_codec(Whole(), world, world.usual, lab), Whole)
+    with pytest.raises(UsageError, match="Bare needs encode, decode and codes"):
+        open_codec(Bare(), world, world.usual, lab)

@@ -25,7 +25,7 @@ from recombine.objectives.solvers import Euler, Heun
 from recombine.studies import training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
-from recombine.studies.levels import gain, late, over_seeds
+from recombine.studies.levels import by_all, gain, late, over_seeds
 from recombine.studies.recipe import VARIED, Evaluation, Recipe
 from recombine.studies.runs import compute
 from recombine.train.fit import TrainConfig
@@ -107,9 +107,7 @@ def judge_signal(rows: Rows) -> Judgement:
 
 def judge_varied(rows: Rows) -> Judgement:
     """By all that judge; the strictest decides."""
-    measured = {f"{v}, strict reader": strict(rows, v, 2) for v in ("varied", "balanced")}
-    for probe, name in (("wary", "judge"), ("cnn", "must choose")):
-        measured |= {f"{v}, {name}": over_seeds(rows, v, 2, late, probe).mean for v in ("varied", "balanced")}
+    measured = by_all(rows, "varied", "balanced")
     found, usual = (over_seeds(rows, v, 2, late, "read") for v in ("varied", "balanced"))
     more = gain(found, usual)
     lifts = more.mean >= 0.2

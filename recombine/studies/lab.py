@@ -180,7 +180,10 @@ def replaces(folder: Path, settings: Any, scale: str) -> bool:
     path = folder / "study.json"
     if not path.exists():
         return False
-    there = read_json(path)
+    try:
+        there = read_json(path)
+    except UsageError:  # what cannot be read is replaced, too
+        return True
     mine = {"scale": scale, "settings": to_json(settings)}
     return not isinstance(there, dict) or any(there.get(key) != value for key, value in mine.items())
 

@@ -110,6 +110,12 @@ def judged(rows: Rows, papers: dict[str, float | None]) -> tuple[dict[tuple[str,
     return found, measured | ({"judge on real pictures, at worst": min(real)} if real else {})
 
 
+def by_all(rows: Rows, *variants: str) -> dict[str, float]:
+    """What a claim says it measured where the strict reader decides: late means at level 2 by it, and by the others."""
+    probes = {"read": "strict reader", "wary": "judge", "cnn": "must choose"}
+    return {f"{v}, {word}": over_seeds(rows, v, 2, late, p).mean for p, word in probes.items() for v in variants}
+
+
 def summary(rows: Rows) -> list[str]:
     """A line for each variant: its late means at every level, by the probe that judges."""
     lines = []

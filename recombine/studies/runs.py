@@ -172,7 +172,7 @@ def compute_all(
     learned tokenizer are worth. `opens`: whether a run's rows are not enough, because its network will be opened."""
     for recipe in recipes.values():
         recipe.check()
-    for world in dict.fromkeys(r.world for r in recipes.values() if isinstance(r.world, Folder)):
+    for world in dict.fromkeys(r.world for r in recipes.values() if isinstance(r.world, Folder) and not lab.ahead):
         lab.note(world.summary)
     lay([r for r in recipes.values() if opens(Run(r, lab)) or lab.lacks(Run(r, lab).folder)], lab)
     rows: list[Row] = []

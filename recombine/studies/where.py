@@ -26,7 +26,7 @@ from typing import Any
 from recombine.studies import composition, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
-from recombine.studies.levels import gain, late, over_seeds
+from recombine.studies.levels import by_all, gain, late, over_seeds
 from recombine.studies.recipe import VARIED, Recipe
 from recombine.studies.runs import compute
 from recombine.worlds.shapes2d import ShapeName
@@ -65,13 +65,9 @@ def run(settings: Where, lab: Lab) -> list[Row]:
 
 def judge_place(rows: Rows) -> Judgement:
     """Partly: triangles help more, but not enough to compose, or not by as much."""
-    names = ("nowhere", *WHERE)
-    found = {name: over_seeds(rows, name, 2, late, "read") for name in names}
-    measured: dict[str, float | str] = {f"{name}, strict reader": found[name].mean for name in names}
-    for probe, word in (("wary", "judge"), ("cnn", "must choose")):
-        measured |= {f"{name}, {word}": over_seeds(rows, name, 2, late, probe).mean for name in names}
-    ahead = gain(found["triangles"], found["circles"])
-    holds = found["triangles"].mean >= 0.5 and ahead.mean >= 0.3
+    triangles, circles = (over_seeds(rows, name, 2, late, "read") for name in ("triangles", "circles"))
+    ahead, measured = gain(triangles, circles), by_all(rows, "nowhere", *WHERE)
+    holds = triangles.mean >= 0.5 and ahead.mean >= 0.3
     return Judgement(holds or ("partly" if ahead.mean >= 0.2 else False), measured, ahead.interval)
 
 

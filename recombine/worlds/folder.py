@@ -96,18 +96,16 @@ class Folder(World):
         """All that a study would take from it, line by line: numbers, what is seen and what is new, patches that fit."""
         counts, space, (_, high, wide) = self.counts, self.space, self.image_shape
         yield self.summary
-        numbers = ", ".join(f"{f.name} {f.dim}" for f in space.factors if f.dim) or "none: told by its value alone"
+        numbers = (
+            ", ".join(f"{f.name} {f.dim}" for f in space.factors if f.dim) or "none; factors are told by value alone"
+        )
         yield f"numbers: {numbers}"
         for level, some in self.usual.levels(space).items():
             named = ", ".join(f"{space.describe(c)} ({counts.get(c, 'no pictures')})" for c in some)
             yield f"{'seen' if level == 0 else f'level {level}'}: {named}"
         fit = [n for n in range(1, min(high, wide) + 1) if high % n == 0 and wide % n == 0]
-        grid = (
-            "and tokenizers, which shrink it by four"
-            if high % 4 == wide % 4 == 0
-            else "but not tokenizers, which shrink it by four"
-        )
-        yield f"size: {wide} x {high}; patches {', '.join(map(str, fit))} divide it, {grid}"
+        grid = "and" if high % 4 == wide % 4 == 0 else "but not"
+        yield f"size: {wide} x {high}; patches {', '.join(map(str, fit))} divide it, {grid} tokenizers, which shrink it by four"
 
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
         shelf = _resident(self, _stamp(self.path, self.table), rng.device)

@@ -35,7 +35,7 @@ from recombine.studies.scenes.settings import settings as scenes
 
 SPACED, MOST = 0.2, 8
 """At full scale no two marks are nearer than this share of the picture, since sets of pixels that overlap are not what the sum
-is about (large objects are 0.15 to 0.24 wide); that leaves room for so many."""
+is about (large objects are 0.16 to 0.28 wide); that leaves room for so many."""
 
 
 @dataclass(frozen=True)
