@@ -195,7 +195,14 @@ def test_variation_must_satisfy_the_strict_reader_and_do_better_than_none(varied
 
 @pytest.mark.parametrize(
     ("triangles", "circles", "said"),
-    [(0.8, 0.4, True), (0.4, 0.1, "partly"), (0.9, 0.65, "partly"), (0.9, 0.9, False), (0.1, 0.9, False)],
+    [
+        (0.8, 0.4, True),
+        (0.4, 0.1, "partly"),
+        (0.9, 0.65, "partly"),
+        (1.0, 0.6, "partly"),
+        (0.9, 0.9, False),
+        (0.1, 0.9, False),
+    ],
 )
 def test_variation_elsewhere_must_not_do_as_well(triangles, circles, said):
     level2 = {"nowhere": 0.0, "circles": circles, "triangles": triangles, "everywhere": 1.0}

@@ -14,11 +14,13 @@ from recombine import cli
 from recombine.config import UsageError, digest, override
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
-from recombine.store import read_json, read_rows
+from recombine.store import read_config, read_json, read_rows
 from recombine.studies import composition, conditioning, details, jepa, objectives, tokenizers, variation, where
 from recombine.studies.base import Rows
 from recombine.studies.lab import Lab
 from recombine.studies.runs import compute
+from recombine.studies.tokens import TokenizerRun
+from recombine.tokenizers.pixels import Pixels
 from recombine.worlds.circles import Circles
 from recombine.worlds.factors import code
 from recombine.worlds.folder import Folder
@@ -77,7 +79,12 @@ def test_studies_share_runs_where_they_ask_the_same(scale):
 def varying(*varied: float, plain: float = 0.0) -> dict[str, float]:
     """Level 2 of the four families in the varied world, and in the others."""
     worlds = zip(variation.FAMILIES, varied, strict=True)
-    return {f"{f}0{a}": y if a == "varied" else plain for f, y in worlds for a in variation.AMOUNTS}
+    return {f"{f}0{a}": y if a == "varied" else plain for f, y in worlds for a in variation.JUDGED}
+
+
+def halfway(maskgit: float, mar: float, dit: float) -> dict[str, float]:
+    """Level 2 with half of the variation, and GIVT's, which is not judged."""
+    return {"maskgit0half": maskgit, "givt0half": 0.4, "mar0half": mar, "dit0half": dit}
 
 
 LASTING = {"maskgit": 0.0, "maskgit0small": 0.0, "dit": 0.9, "dit0longer": 0.9, "dit0small": 0.9}
@@ -123,6 +130,14 @@ LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1
         (variation.judge_order, varying(0.6, 0.75, 0.8, 0.9), True),
         (variation.judge_order, varying(0.6, 0.1, 0.8, 0.9), "partly"),
         (variation.judge_order, varying(0.9, 0.8, 0.8, 0.95), False),
+        (variation.judge_between, halfway(0.1, 0.8, 0.9), True),
+        (variation.judge_between, halfway(0.2, 0.8, 0.9), "partly"),
+        (variation.judge_between, halfway(0.1, 0.5, 0.9), "partly"),
+        (variation.judge_between, halfway(0.6, 0.8, 0.9), False),
+        (variation.judge_between, halfway(0.0, 0.2, 0.9), False),
+        (details.judge_codes, {"maskgit": 0.0, "dit": 0.1, "maskgit0codes": 0.1, "dit0codes": 0.2}, True),
+        (details.judge_codes, {"maskgit": 0.0, "dit": 0.1, "maskgit0codes": 0.1, "dit0codes": 0.9}, "partly"),
+        (details.judge_codes, {"maskgit": 0.0, "dit": 0.1, "maskgit0codes": 0.6, "dit0codes": 0.9}, False),
         (tokenizers.judge_masked, {"givt on vae": 0.8, "mar on vae": 0.9, "vae": 0.9}, True),
         (tokenizers.judge_masked, {"givt on vae": 0.1, "mar on vae": 0.9, "vae": 0.9}, "partly"),
         (tokenizers.judge_latents, {"vae": 0.9, "vq": 0.85}, True),
@@ -221,10 +236,35 @@ def test_what_varies_more_or_less_is_judged_in_the_usual_world():
     made = override(variation.settings("smoke"), "wander=0.3").variants()
     usual = made["dit, usual"]
     assert {made[f"dit, {a}"].judged_in for a in ("plain", "varied")} == {usual.world}
-    assert len({made[f"dit, {a}"].world for a in variation.AMOUNTS}) == 3
+    assert len({made[f"dit, {a}"].world for a in variation.JUDGED}) == 3
     other = replace(usual, evaluation=replace(usual.evaluation, judged_in=Shapes2D(colors=("red", "green"))))
     with pytest.raises(UsageError, match="other factors"):
         other.check()
+
+
+def test_the_amounts_of_variation_lie_in_order_and_half_is_half():
+    made = variation.settings("full").variants()
+    jitters = [(w.color_jitter, w.size_jitter) for w in (made[f"mar, {a}"].world for a in variation.AMOUNTS)]
+    assert jitters == sorted(jitters)
+    assert jitters[2] == tuple(x / 2 for x in jitters[3])
+
+
+def test_a_tokenizer_may_learn_from_other_pictures_than_the_model(tmp_path):
+    settings = override(
+        details.settings("smoke"), 'details=["base","codes"]', "world.size=16", "evaluation.samples=2", "probe_steps=2",
+        "recipe.train.steps=2", "tokenizer.steps=2", "checkpoints=[0]",
+    )  # fmt: skip
+    made = settings.variants()
+    usual, other = made["dit"], made["dit, codes"]
+    assert replace(other, coded_in=None) == usual
+    rows = Rows(compute({n: made[n] for n in ("dit", "dit, codes")}, Lab(QUIET, tmp_path, "smoke", 1)))
+    learned = [c for p in tmp_path.glob("runs/*") if type(c := read_config(p)) is TokenizerRun]
+    assert {c.world for c in learned} == {usual.world, usual.varying(*settings.codes).world}
+    assert {r["variant"] for r in rows.where(kind="ceiling")} == {"dit", "dit, codes"}
+    with pytest.raises(UsageError, match="only a learned tokenizer"):
+        replace(other, tokenizer=Pixels()).check()
+    with pytest.raises(UsageError, match="another size"):
+        replace(other, coded_in=Shapes2D(size=20)).check()
 
 
 def test_dropping_to_zero_tells_a_whole_batch_the_first_class():

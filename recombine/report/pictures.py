@@ -46,11 +46,13 @@ PROBES = {"wary": "the judge", "read": "by the strict reader"}
 
 
 class Block(NamedTuple):
-    """Some columns of a board, one per seed: what all runs draw of one composition at one checkpoint."""
+    """Some columns of a board, one per seed: what runs draw of one composition at one checkpoint. `ending`: of these variants
+    alone, and without it the name of a line."""
 
     title: str
     step: int
     code: str
+    ending: str = ""
 
 
 class Board:
@@ -76,26 +78,32 @@ class Board:
         )
 
     def page(self, blocks: list[Block]) -> Image.Image:
-        variants, seeds = list(dict.fromkeys(r["variant"] for r in self.study["runs"])), self.study["seeds"]
-        left = max(92, 24 + max(int(font(17).getlength(v)) for v in variants))
+        shown = {b: self.runs(b) for b in blocks}
+        lines, seeds = list(dict.fromkeys(line for some in shown.values() for line, _ in some)), self.study["seeds"]
+        left = max(92, 24 + max(int(font(17).getlength(line)) for line in lines))
         wide = len(seeds) * (SIDE + GAP)
-        high = HEAD + len(variants) * (SIDE + LINE)
+        high = HEAD + len(lines) * (SIDE + LINE)
         page = Image.new("RGB", (left + len(blocks) * (wide + APART) - APART, high + FOOT), "white")
         pen = ImageDraw.Draw(page)
         words = " / ".join(PROBES[p] for p in self.probes)
         pen.text((left, high + FOOT / 2), f"below each: the share accepted by {words}", INK, font(15), "lm")
-        for i, variant in enumerate(variants):
-            pen.text((left - 12, HEAD + i * (SIDE + LINE) + SIDE / 2), variant, INK, font(17), "rm")
+        for i, line in enumerate(lines):
+            pen.text((left - 12, HEAD + i * (SIDE + LINE) + SIDE / 2), line, INK, font(17), "rm")
         for k, block in enumerate(blocks):
             x = left + k * (wide + APART)
             pen.text((x + (wide - GAP) / 2, 14), block.title, INK, font(17), "mm")
             for seed in seeds:
                 pen.text((x + seed * (SIDE + GAP) + SIDE / 2, 44), f"seed {seed}", INK, font(15), "mm")
-            for run in self.study["runs"]:
-                at = (x + run["seed"] * (SIDE + GAP), HEAD + variants.index(run["variant"]) * (SIDE + LINE))
+            for line, run in shown[block]:
+                at = (x + run["seed"] * (SIDE + GAP), HEAD + lines.index(line) * (SIDE + LINE))
                 page.paste(self.tile(run["digest"], block), at)
                 pen.text((at[0] + SIDE / 2, at[1] + SIDE + 12), self.said(run["digest"], block), INK, font(15), "mm")
         return page
+
+    def runs(self, block: Block) -> list[tuple[str, dict[str, Any]]]:
+        """The runs of a block, each with the line it stands in."""
+        some = [r for r in self.study["runs"] if r["variant"].endswith(block.ending)]
+        return [(r["variant"].removesuffix(block.ending), r) for r in some]
 
     def tile(self, run: str, block: Block) -> Image.Image:
         sheet = self.results / "runs" / run / "samples" / f"step_{block.step:08d}.png"
@@ -129,6 +137,13 @@ def told(results: Path) -> Image.Image:
 def varied(results: Path) -> Image.Image:
     """DiTs that are told loudly or quietly, and one whose classes vary."""
     return blue(Board(results, "composition", ("wary", "read")))
+
+
+def amounts(results: Path) -> Image.Image:
+    """Small blue triangles by the families of paper A, where pictures of a class differ not at all, as usual, and more."""
+    board = Board(results, "variation", ("wary", "read"))
+    worlds = {"plain": "classes do not vary", "usual": "vary as usual", "varied": "vary more"}
+    return board.page([Block(t, board.steps[-1], board.furthest, f", {name}") for name, t in worlds.items()])
 
 
 def blue(board: Board) -> Image.Image:

@@ -58,7 +58,7 @@ def needed(recipe: Recipe, lab: Lab) -> Iterator[tuple[RunFolder, Callable[[], A
     """The probes and the tokenizer, each with how it is made."""
     for config in probe_configs(recipe.judged_in, recipe.evaluation.probe_steps):
         yield RunFolder(lab.out, config), partial(train_small, config, lab.out, lab.machine)
-    tokenizer, where = recipe.tokenizer, (recipe.world, recipe.split, lab)
+    tokenizer, where = recipe.tokenizer, (recipe.coded, recipe.split, lab)
     if isinstance(tokenizer, Autoencoder):
         yield folder_of(tokenizer, *where), partial(open_codec, tokenizer, *where)
 
@@ -69,7 +69,7 @@ def lay(recipes: list[Recipe], lab: Lab) -> None:
     lab.machine.meet()  # all have seen what is missing
     lab.prepare(job for recipe in recipes for job in needed(recipe, lab))
     for recipe in recipes:
-        open_codec(recipe.tokenizer, recipe.world, recipe.split, lab)
+        open_codec(recipe.tokenizer, recipe.coded, recipe.split, lab)
         make_probes(recipe, lab)
 
 
@@ -93,7 +93,7 @@ def ceilings(recipes: dict[tuple[str, int], Recipe], lab: Lab) -> Iterator[Row]:
 
 def limit(recipe: Recipe, lab: Lab) -> Measurement:
     """What a learned tokenizer is worth, on pictures of the world that judges."""
-    world, split, judged_in = recipe.world, recipe.split, recipe.judged_in
+    world, split, judged_in = recipe.coded, recipe.split, recipe.judged_in
     probes = probe_configs(judged_in, recipe.evaluation.probe_steps)
     made, known = TokenizerRun.of(recipe.tokenizer, world, split), (judged_in, split, many(lab), lab.machine.device)
     on = tuple(RunFolder(lab.out, config) for config in (made, *probes))

@@ -74,12 +74,14 @@ VARIED = (0.25, 0.2)
 class Recipe:
     """Everything that decides the result of one run. `seen` empty = at most one factor away from its first value (in a folder
     that lacks pictures of some compositions: all it has); `pool` =
-    training pictures per seen composition."""
+    training pictures per seen composition; `coded_in`: the world whose pictures a tokenizer learns from, its own where there is
+    none."""
 
     world: World = field(default_factory=Shapes2D)
     seen: tuple[Composition, ...] = ()
     pool: int = 2000
     tokenizer: Tokenizer = field(default_factory=Pixels)
+    coded_in: World | None = None
     net: NetConfig = field(default_factory=DiTConfig)
     conditioning: Conditioning = field(default_factory=Conditioning)
     objective: Objective = field(default_factory=Diffusion)
@@ -107,6 +109,10 @@ class Recipe:
             raise UsageError("evaluation.judged_in: it has other factors than the pictures that are to be judged")
         if self.judged_in.image_shape != self.world.image_shape:
             raise UsageError("evaluation.judged_in: its pictures have another size than those that are to be judged")
+        if self.coded_in and self.tokenizer.sown(1) == self.tokenizer:
+            raise UsageError("coded_in: only a learned tokenizer learns from pictures; set tokenizer")
+        if self.coded.image_shape != self.world.image_shape:
+            raise UsageError("coded_in: its pictures have another size than those that are to be encoded")
         if missing := [c for c in self.split.seen if c not in self.world.present]:
             raise UsageError(f"seen: there is no picture of {self.world.space.describe(missing[0])} to train on")
 
@@ -134,6 +140,11 @@ class Recipe:
     def judged_in(self) -> World:
         """The world whose probes judge."""
         return self.evaluation.judged_in or self.world
+
+    @property
+    def coded(self) -> World:
+        """The world whose pictures a tokenizer learns from."""
+        return self.coded_in or self.world
 
     @property
     def split(self) -> Split:

@@ -54,7 +54,7 @@ class Run:
 
     @cached_property
     def codec(self) -> Codec:
-        return open_codec(self.recipe.tokenizer, self.recipe.world, self.recipe.split, self.lab)
+        return open_codec(self.recipe.tokenizer, self.recipe.coded, self.recipe.split, self.lab)
 
     @cached_property
     def net(self) -> nn.Module:
@@ -146,7 +146,7 @@ class Run:
     def tokenizer(self) -> RunFolder | None:
         """The run that its latents come from."""
         r = self.recipe
-        return folder_of(r.tokenizer, r.world, r.split, self.lab) if isinstance(r.tokenizer, Autoencoder) else None
+        return folder_of(r.tokenizer, r.coded, r.split, self.lab) if isinstance(r.tokenizer, Autoencoder) else None
 
     @property
     def folder(self) -> RunFolder:

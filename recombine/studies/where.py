@@ -14,7 +14,8 @@ colour and size:
 - everywhere: all.
 
 All models are asked for the same and judged in the usual world. If it were variety as such that helps, circles would help
-more, as most pictures show one. Not in the papers; the claim was written before anything of it was run.
+more, as most pictures show one. Not in the papers; the claim was written before anything of it was run. That circles must
+stay below a half, as its words have it, was put into its criterion after the runs, which would have passed without.
 
 Run: `recombine run where --scale laptop` (on two cores), `--scale full` (3 seeds, on a GPU; two of the four are runs of
 `composition`).
@@ -26,7 +27,7 @@ from typing import Any
 from recombine.studies import composition, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
-from recombine.studies.levels import by_all, gain, late, over_seeds
+from recombine.studies.levels import by_all, clear, gain, late, over_seeds
 from recombine.studies.recipe import VARIED, Recipe
 from recombine.studies.runs import compute
 from recombine.worlds.shapes2d import ShapeName
@@ -64,10 +65,10 @@ def run(settings: Where, lab: Lab) -> list[Row]:
 
 
 def judge_place(rows: Rows) -> Judgement:
-    """Partly: triangles help more, but not enough to compose, or not by as much."""
+    """Partly: triangles help more, but not enough to compose, or not by as much, or circles help as well."""
     triangles, circles = (over_seeds(rows, name, 2, late, "read") for name in ("triangles", "circles"))
     ahead, measured = gain(triangles, circles), by_all(rows, "nowhere", *WHERE)
-    holds = triangles.mean >= 0.5 and ahead.mean >= 0.3
+    holds = triangles.mean >= 0.5 > circles.mean and clear(ahead, 0.3)
     return Judgement(holds or ("partly" if ahead.mean >= 0.2 else False), measured, ahead.interval)
 
 
@@ -83,7 +84,7 @@ STUDY = Study(
     cost={
         "smoke": "20 s, one core",
         "laptop": "9 min, two cores, --workers 2",
-        "full": "15 min (estimate), one H200, 3 seeds",
+        "full": "11 min (estimate), one H200, 3 seeds, 6 runs at a time",
     },
     settings=settings,
     compute=run,
@@ -93,7 +94,7 @@ STUDY = Study(
             paper="beyond the papers",
             statement="Variation teaches where it is: a model draws new triangles if the triangles it saw vary, and not if the "
             "circles do.",
-            expected="level 2 by the strict reader, late means: triangles >= 0.5, and 0.3 above circles",
+            expected="level 2 by the strict reader, late means: triangles >= 0.5, circles < 0.5, and 0.3 between them",
             judge=judge_place,
             trained=True,
             interval_of="triangles - circles",
