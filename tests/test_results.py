@@ -123,9 +123,9 @@ def world_of(amount: str) -> Rows:
     """The rows of `variation` in one of its worlds, as if they were those of `objectives`."""
     ending = f", {amount}"
     return Rows(
-        r | {"variant": r["variant"].removesuffix(ending)}
+        r | ({"variant": name.removesuffix(ending)} if name else {})
         for r in shipped("variation")
-        if r.get("variant", ending).endswith(ending)
+        if not (name := r.get("variant", "")) or name.endswith(ending)
     )
 
 
