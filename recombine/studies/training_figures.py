@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from recombine.figures import CYCLE, LEVELS, Figure, canvas, level_name
 from recombine.studies.base import Rows
-from recombine.studies.levels import curve, probe_of, seeds_of, trusted, way
+from recombine.studies.levels import curve, late, over_seeds, probe_of, seeds_of, trusted, way
 from recombine.worlds.factors import RESERVED
 
 EXPLAINED = {
@@ -132,6 +132,26 @@ def grid(folder: Path, figure: Figure, count: int, columns: int) -> Iterator[Any
         yield axes
         for axis in axes.flat if axes.size == count else ():
             axis.label_outer()
+
+
+def ends(rows: Rows, folder: Path, figure: Figure, lines: dict[str, dict[str, str]]) -> Figure:
+    """Late means of level 2 by the probes that may refuse: lines over ticks, by the variant of each; a dot per seed."""
+    probes = [p for p in ("wary", "read") if rows.where(kind="accuracy", probe=p)]
+    ticks = list(dict.fromkeys(tick for some in lines.values() for tick in some))
+    size = (3.4 * len(probes) + (1.4 if len(lines) > 1 else 0), 3.2)
+    with canvas(folder, figure, 1, len(probes), size=size, sharey=True, squeeze=False) as axes:
+        for axis, probe in zip(axes[0], probes, strict=True):
+            for i, ((line, variants), color) in enumerate(zip(lines.items(), CYCLE, strict=False)):
+                found = {t: over_seeds(rows, variants[t], 2, late, probe) for t in ticks if t in variants}
+                at = [ticks.index(t) + 0.03 * (i - (len(lines) - 1) / 2) for t in found]
+                axis.plot(at, [v.mean for v in found.values()], color=color, label=line)
+                for x, value in zip(at, found.values(), strict=True):
+                    axis.scatter([x] * len(value.values), value.values, s=14, color=color, alpha=0.7, zorder=3)
+            axis.set(title=SHORT[probe], xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03))
+        axes[0][0].set_ylabel("level 2")
+        if len(lines) > 1:
+            axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
 
 
 def factors(rows: Rows, folder: Path) -> Figure:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recombine.figures import CYCLE, Figure, canvas
+from recombine.figures import Figure
 from recombine.studies import objectives, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
@@ -129,32 +129,18 @@ def draw(rows: Rows, folder: Path) -> list[Figure]:
 
 
 def amounts(rows: Rows, folder: Path) -> Figure:
-    """Level 2 over the amount of variation: a line per family, a dot per seed."""
-    found = [v.split(", ") for v in training_figures.variants_of(rows)]
-    families, ticks = list(dict.fromkeys(f for f, _ in found)), [a for a in AMOUNTS if a in {a for _, a in found}]
-    probes = [p for p in ("wary", "read") if rows.where(kind="accuracy", probe=p)]
+    """Level 2 over the amount of variation: a line per family."""
+    lines: dict[str, dict[str, str]] = {}
+    for variant in training_figures.variants_of(rows):
+        family, amount = variant.split(", ")
+        lines.setdefault(family, {})[amount] = variant
     figure = Figure(
         "variation",
         "Who composes, by how much varies inside a class",
         "Level 2, late means; a dot per seed. Left to right pictures of one class differ more in colour and size; all "
         "models are asked for the same and judged by the probes of the usual world.",
     )
-    with canvas(
-        folder, figure, 1, len(probes), size=(3.4 * len(probes) + 1.4, 3.2), sharey=True, squeeze=False
-    ) as axes:
-        for axis, probe in zip(axes[0], probes, strict=True):
-            for i, (family, color) in enumerate(zip(families, CYCLE, strict=False)):
-                values = [over_seeds(rows, name_of(family, a), 2, late, probe) for a in ticks]
-                at = [x + 0.03 * (i - (len(families) - 1) / 2) for x in range(len(ticks))]
-                axis.plot(at, [v.mean for v in values], color=color, label=family)
-                for x, value in zip(at, values, strict=True):
-                    axis.scatter([x] * len(value.values), value.values, s=14, color=color, alpha=0.7, zorder=3)
-            axis.set(
-                title=training_figures.SHORT[probe], xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03)
-            )
-        axes[0][0].set_ylabel("level 2")
-        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return figure
+    return training_figures.ends(rows, folder, figure, lines)
 
 
 def describe(settings: Variation) -> dict[str, Any]:

@@ -22,8 +22,10 @@ Run: `recombine run where --scale laptop` (on two cores), `--scale full` (3 seed
 """
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from recombine.figures import Figure
 from recombine.studies import composition, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
@@ -72,6 +74,17 @@ def judge_place(rows: Rows) -> Judgement:
     return Judgement(holds or ("partly" if ahead.mean >= 0.2 else False), measured, ahead.interval)
 
 
+def draw(rows: Rows, folder: Path) -> list[Figure]:
+    figure = Figure(
+        "where",
+        "Who composes, by which pictures vary more",
+        "Level 2, late means; a dot per seed. Circles are three quarters of the training set, triangles one; asked for are "
+        "small blue triangles. All are judged by the probes of the usual world.",
+    )
+    places = {"level 2": {v: v for v in training_figures.variants_of(rows)}}
+    return [training_figures.ends(rows, folder, figure, places), *training_figures.draw(rows, folder)]
+
+
 def describe(settings: Where) -> dict[str, Any]:
     return settings.recipe.facts()
 
@@ -100,6 +113,6 @@ STUDY = Study(
             interval_of="triangles - circles",
         ),
     ),
-    draw=training_figures.draw,
+    draw=draw,
     describe=describe,
 )
