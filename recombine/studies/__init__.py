@@ -14,6 +14,7 @@ MODULES = {
     "objectives": "objectives",
     "variation": "variation",
     "where": "where",
+    "which": "which",
     "details": "details",
     "dice": "dice",
     "tokenizers": "tokenizers",
