@@ -7,6 +7,7 @@ from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
 from recombine.studies.composition import judge_level2, judge_varied
 from recombine.studies.levels import Found, best, curve, gain, late, over_seeds, probe_of, seeds_of, summary
 from recombine.studies.where import WHERE, judge_place
+from recombine.studies.which import UNSEEN, WORLDS, judge_each
 
 
 def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "wary", **more) -> dict:
@@ -216,6 +217,29 @@ def test_variation_elsewhere_must_not_do_as_well(triangles, circles, said):
     found = judge_place(Rows(made))
     assert found.holds == said
     assert found.measured["circles, strict reader"] == circles
+
+
+OWN = {("101", "size"), ("110", "colour"), *((c, "both") for c in UNSEEN)}
+
+
+@pytest.mark.parametrize(
+    ("drawn", "said"),
+    [
+        (OWN, True),
+        (OWN | {("101", "none"), ("110", "none")}, True),
+        (OWN | {("110", "size"), ("110", "none")}, "partly"),
+        ({(c, w) for c in UNSEEN for w in WORLDS}, False),
+        (set(), False),
+    ],
+)
+def test_each_factor_must_come_from_its_own_variation(drawn, said):
+    made = [
+        row(0, code.count("1") - 1, float((code, world) in drawn), s, world, "wary") | {"composition": code}
+        for code in UNSEEN
+        for world in WORLDS
+        for s in range(2)
+    ]
+    assert judge_each(Rows(made)).holds == said
 
 
 def test_seeds_are_compared_with_themselves_and_with_nobody_else():

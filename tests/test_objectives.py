@@ -15,7 +15,7 @@ from recombine.config import UsageError, digest, override
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
 from recombine.store import read_config, read_json, read_rows
-from recombine.studies import composition, conditioning, details, jepa, objectives, tokenizers, variation, where
+from recombine.studies import composition, conditioning, details, jepa, objectives, tokenizers, variation, where, which
 from recombine.studies.base import Rows
 from recombine.studies.lab import Lab
 from recombine.studies.runs import compute
@@ -61,6 +61,14 @@ def test_two_of_the_four_worlds_of_where_are_those_of_composition():
     shared = {"nowhere": "balanced", "everywhere": "varied"}
     assert [digest(four[a]) for a in shared] == [digest(three[b]) for b in shared.values()]
     assert len({digest(r) for r in four.values()}) == 4
+
+
+def test_what_varies_in_which_is_one_thing_at_a_time():
+    made = which.settings("full").variants()
+    assert digest(made["both"]) == digest(where.settings("full").variants()["everywhere"])
+    jitters = {w: (made[w].world.color_jitter > 0, made[w].world.size_jitter > 0) for w in made}
+    assert jitters == {"none": (False, False), "colour": (True, False), "size": (False, True), "both": (True, True)}
+    assert {r.judged_in for r in made.values()} == {which.settings("full").recipe.world}
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -15,6 +15,7 @@ MODULES = {
     "variation": "variation",
     "where": "where",
     "which": "which",
+    "interactions": "interactions",
     "details": "details",
     "dice": "dice",
     "tokenizers": "tokenizers",

@@ -127,8 +127,8 @@ STUDY = Study(
             paper="beyond the papers",
             statement="Each condition is learned from its own variation: small red triangles come where sizes vary, large blue "
             "ones where colours do, small blue ones where both do.",
-            expected="small red: size - colour >= 0.3; large blue: colour - size >= 0.3; small blue: both - the better of the two "
-            ">= 0.3; late means by the judge",
+            expected="small red: size - colour >= 0.3; large blue: colour - size >= 0.3; small blue: both - the better of "
+            "the two >= 0.3; late means by the judge",
             judge=judge_each,
             trained=True,
             interval_of="of small red, size - colour",

@@ -1,0 +1,138 @@
+"""The exact model of who composes: closed forms, brute force, symmetries; and that its claims can fail."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from recombine.config import override
+from recombine.studies import interactions
+from recombine.studies.base import Rows
+from recombine.studies.interactions import PRIORS, SEEN, Interactions, corners
+from recombine.theory.products import Corner, Products
+
+TIMES = (0.1, 1.0, 10.0, 1e3, math.inf)
+
+
+def seen(spread: float) -> tuple[Corner, ...]:
+    return corners(dict.fromkeys((0, 1), (spread, spread)))
+
+
+@pytest.mark.parametrize("prior", [0.1, 0.5, 1.0])
+def test_one_picture_of_one_factor_by_hand(prior):
+    """The kernel of x and x' is 1 + prior x x'; the picture at -1 is learned at rate 1 + prior."""
+    model = Products((Corner((0,), (0.0,)),), (prior,))
+    grown = torch.tensor([-(1 - math.exp(-(1 + prior) * t)) for t in TIMES], dtype=torch.float64)
+    assert torch.allclose(model.answers((0,), TIMES)[:, 0], grown, atol=1e-12)
+    assert torch.allclose(model.answers((1,), TIMES)[:, 0], grown * (1 - prior) / (1 + prior), atol=1e-12)
+
+
+def test_it_is_what_gradient_descent_on_pictures_comes_to():
+    """Many small steps of a model written down anew, on a fine grid of pictures in place of their exact moments."""
+    prior, spread, rate, steps = (0.9, 0.3, 0.6), (0.0, 0.5, 0.7), 1e-3, 3000
+    nodes, weights = np.polynomial.legendre.leggauss(3)
+    offsets = torch.tensor([[0.0, spread[1] * a, spread[2] * b] for a in nodes for b in nodes])
+    mass = torch.tensor([a * b / 4 for a in weights for b in weights]).repeat(len(SEEN)) / len(SEEN)
+    x = torch.cat([2.0 * torch.tensor(c) - 1 + offsets for c in SEEN]).double()
+
+    def features(x):
+        s, c, z = x.unbind(-1)
+        one, (a, b, d) = torch.ones_like(s), (p**0.5 for p in prior)
+        return torch.stack(
+            [one, a * s, b * c, d * z, a * b * s * c, a * d * s * z, b * d * c * z, a * b * d * s * c * z], -1
+        )
+
+    phi, w = features(x), torch.zeros(8, 3, dtype=torch.float64)
+    for _ in range(steps):
+        w = w - rate * phi.T @ (mass[:, None] * (phi @ w - x))
+    model = Products(tuple(Corner(c, spread) for c in SEEN), prior)
+    found = model.answers((1, 1, 1), (rate * steps,))[0]
+    assert torch.allclose(features(torch.ones(3, dtype=torch.float64)) @ w, found, atol=2e-3)
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_with_any_spread_the_end_is_right_and_what_was_seen_always_is(prior):
+    for asked in ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1), *SEEN):
+        wanted = 2.0 * torch.tensor(asked).double() - 1
+        assert torch.allclose(Products(seen(0.2), prior).answers(asked, (math.inf,))[0], wanted, atol=1e-6)
+    for asked in SEEN:
+        wanted = 2.0 * torch.tensor(asked).double() - 1
+        assert torch.allclose(Products(seen(0.0), prior).answers(asked, (math.inf,))[0], wanted, atol=1e-9)
+
+
+def test_where_all_factors_share_nothing_nothing_is_said_of_what_was_not_seen():
+    model = Products(seen(0.0), (1.0, 1.0, 1.0))
+    assert model.answers((1, 1, 1), TIMES).abs().max() < 1e-12
+    assert model.answers((1, 0, 0), (math.inf,))[0].tolist() == pytest.approx([1, -1, -1])
+
+
+def test_where_shapes_share_nothing_circles_say_nothing_of_triangles():
+    still, moved = ({0: (c, c), 1: (0.4, 0.4)} for c in (0.0, 0.9))
+    one, other = (Products(corners(s), (1.0, 0.3, 0.4)).answers((1, 1, 1), TIMES) for s in (still, moved))
+    assert torch.allclose(one, other, atol=1e-9)
+    one, other = (Products(corners(s), (0.9, 0.3, 0.4)).answers((1, 1, 1), TIMES) for s in (still, moved))
+    assert (one - other).abs().max() > 0.01
+
+
+def test_colour_and_size_may_be_exchanged():
+    told = Products(corners({0: (0.2, 0.6), 1: (0.5, 0.1)}), (0.8, 0.2, 0.7)).answers((1, 0, 1), TIMES)
+    turned = Products(corners({0: (0.6, 0.2), 1: (0.1, 0.5)}), (0.8, 0.7, 0.2)).answers((1, 1, 0), TIMES)
+    assert torch.allclose(told[:, [0, 2, 1]], turned, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: Corner((0, 2), (0.0, 0.0)), "a class, 0 or 1"),
+        (lambda: Corner((0, 1), (0.0,)), "a width for each"),
+        (lambda: Corner((0,), (-0.1,)), "not negative"),
+        (lambda: Products((), (0.5,)), "one or more"),
+        (lambda: Products((Corner((0,), (0.0,)),), (0.5, 0.5)), "with 2 factors"),
+        (lambda: Products((Corner((0,), (0.0,)),), (0.0,)), "above 0"),
+        (lambda: override(Interactions(), "spreads=[0,0.3,0.2,0.6]"), "upwards"),
+        (lambda: override(Interactions(), "steps=1"), "two times or more"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong, said):
+    with pytest.raises(Exception, match=said):
+        wrong()
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    return Rows(interactions.run(interactions.settings("smoke"), None))
+
+
+@pytest.mark.parametrize("claim", interactions.STUDY.claims, ids=lambda c: c.id)
+def test_claims_hold_of_the_model_and_fail_where_its_answers_are_others(rows, claim):
+    assert claim.judge(rows).holds is True
+    swapped = {
+        "none": "both",
+        "both": "none",
+        "plain": "varied",
+        "varied": "plain",
+        "circles": "triangles",
+        "triangles": "circles",
+    }
+    other = Rows(r | ({"world": swapped.get(r["world"], r["world"])} if "world" in r else {"time": 1.0}) for r in rows)
+    assert claim.judge(other).holds is not True
+    with pytest.raises(LookupError):
+        claim.judge(Rows())
+
+
+def test_the_answer_to_what_is_asked_dips_before_it_rises(rows):
+    """The swing-by of paper C, with shapes apart and classes that vary: first to what was seen, then away from it."""
+    path = rows.where(kind="answer", prior="apart", world="varied", composition="111").column("right")
+    low = path.index(min(path))
+    assert path[low] < -0.3
+    assert min(path[0], path[-1] - 1) > path[low] + 0.2
+
+
+def test_settings_of_a_study_change_its_worlds():
+    usual, wider = (
+        override(Interactions(), s).worlds()["variation"]["varied"][0] for s in ("steps=9", "spreads=[0,0.1,0.2,0.9]")
+    )
+    assert (usual.spread, wider.spread) == ((0.0, 0.625, 0.625), (0.0, 0.9, 0.9))
+    assert replace(usual, spread=wider.spread) == wider
