@@ -89,6 +89,12 @@ class RunFolder:
         return digest(self.config)
 
     @property
+    def title(self) -> str:
+        """For whoever watches: what it trains, where that is not a study's own model, and its name."""
+        kinds = {"ProbeConfig": "probe", "DetectorConfig": "detector", "TokenizerRun": "tokenizer"}
+        return f"{kinds.get(type(self.config).__name__, 'run')} {self.digest}"
+
+    @property
     def path(self) -> Path:
         return self.root / "runs" / self.digest
 

@@ -244,6 +244,32 @@ def test_the_docs_table_of_composition_is_what_the_rows_say(variant):
     assert over_seeds(rows, variant, 1, late, "cnn").mean > 0.995
 
 
+def test_the_exact_model_is_quoted_as_it_is():
+    rows = shipped("interactions")
+
+    def ends(prior: str, world: str, *codes: str) -> list[float]:
+        return [round(rows.where(kind="end", prior=prior, world=world, composition=c)[0]["right"], 2) for c in codes]
+
+    assert ends("apart", "plain", "011", "101", "110", "111") == [0.44, -0.67, -0.67, -0.44]
+    assert ends("sums", "plain", "011", "111") == [0.82, 0.66]
+    waits = rows.where(kind="answer", prior="apart", study="variation", world="usual", composition="111")
+    assert [round(r["right"], 2) for r in waits if 8e3 < r["time"] < 2e4] == [0.45] * 3
+    dips = rows.where(kind="answer", prior="sums", study="variation", world="usual", composition="111")
+    assert round(min(dips.column("right")), 2) == -0.38
+
+
+def test_what_comes_where_classes_do_not_vary_is_as_quoted_beside_the_exact_model():
+    def late_of(family: str, code: str) -> list[float]:
+        some = Rows(r for r in shipped("variation").where(kind="accuracy") if r["composition"] == code)
+        return over_seeds(some, f"{family}, plain", 1, late).values
+
+    assert late_of("dit", "110") == pytest.approx([0.97, 1.0, 0.99], abs=0.0051)
+    circles = [x for family in ("maskgit", "givt", "mar", "dit") for x in late_of(family, "011")]
+    assert (min(circles), max(circles)) == pytest.approx((0.21, 1.0), abs=0.0051)
+    triangles = [x for family in ("maskgit", "givt", "mar") for x in late_of(family, "110")]
+    assert max(triangles) < 0.05
+
+
 WHERE = {
     "nowhere": ((0.0, 0.0, 0.0, 0.0), (0.06, 0.20, 0.36, 0.95), (0.0, 0.0, 0.0, 0.0)),
     "circles": ((0.22, 0.0, 0.16, 0.0), (0.77, 0.86, 0.86, 0.78), (0.0, 0.0, 0.0, 0.0)),

@@ -10,8 +10,15 @@ import pytest
 import torch
 
 from recombine.config import UsageError, digest
+from recombine.measure.detector import DetectorConfig
+from recombine.measure.probes import ProbeConfig
 from recombine.store import RunFolder, read_config, read_json, read_rows, write_atomic, write_json, write_rows
+from recombine.studies.recipe import Recipe
+from recombine.studies.tokens import TokenizerRun
+from recombine.tokenizers.autoencoder import Autoencoder
+from recombine.tokenizers.bottlenecks import VQ
 from recombine.train.fit import TrainConfig
+from recombine.worlds.shapes2d import Shapes2D
 
 CONFIG = TrainConfig(steps=3)
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b.c": torch.ones(1000)}
@@ -184,3 +191,16 @@ def test_rewinding_keeps_exactly_what_a_resumed_run_will_not_write_again(folder)
     folder.append(rows)
     folder.rewind(2)
     assert folder.rows() == [*rows[:4], {"kind": "train", "step": 2}]
+
+
+def test_whoever_watches_is_told_what_is_trained(tmp_path):
+    """By the names of classes, which may change: here they are."""
+    world = Shapes2D()
+    tokenizer = TokenizerRun(world, Autoencoder(VQ()), world.present)
+    for config, word in (
+        (ProbeConfig(world), "probe"),
+        (tokenizer, "tokenizer"),
+        (DetectorConfig(), "detector"),
+        (Recipe(), "run"),
+    ):
+        assert RunFolder(tmp_path, config).title == f"{word} {digest(config)}"

@@ -86,7 +86,7 @@ class Clock:
 
 def _loop(fit: Fit, batch: Callable, folder: RunFolder, observe: Callable | None, observe_at: set[int]) -> None:
     machine, config, clock = fit.machine, fit.config, Clock(folder.spent() if fit.step else {})
-    with machine.progress(folder.digest, config.steps, fit.step) as bar, patience() as wish:
+    with machine.progress(folder.title, config.steps, fit.step) as bar, patience() as wish:
         while True:
             if wish.count:
                 _save(fit, folder, clock)
