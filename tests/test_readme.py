@@ -7,8 +7,8 @@ import pytest
 from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from recombine.figures import LEVELS
-from recombine.report.pictures import asked, cover, on_tokens, told, unseen
-from recombine.report.readme import claims_page, filled
+from recombine.report.pictures import amounts, asked, cover, on_tokens, told, unseen, varied
+from recombine.report.readme import claims_page, filled, spans
 from recombine.store import read_json
 
 ROOT = Path(__file__).parents[1]
@@ -17,6 +17,19 @@ TEXT = (ROOT / "README.md").read_text()
 
 def test_the_tables_are_those_of_the_shipped_results():
     assert filled(TEXT, ROOT / "results") == TEXT
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["B22", "B10", "B19", "B18"], "B10, B18, B19, B22"),
+        (["S2", "S1", "S3", "B14", "S4"], "B14, S1 to S4"),
+        (["T9", "T10", "T11", "T12", "T14"], "T9 to T12, T14"),
+        (["D5a", "B4"], "B4, D5a"),
+    ],
+)
+def test_claims_in_a_row_are_one_span_and_others_are_not(ids, said):
+    assert spans(ids) == said
 
 
 def test_the_page_of_all_claims_is_that_of_the_shipped_results():
@@ -37,7 +50,16 @@ def test_every_link_leads_somewhere(target):
 
 
 @pytest.mark.parametrize(
-    ("made", "levels"), [(cover, (0, 1, 2)), (unseen, (2,)), (on_tokens, (2,)), (told, (1, 2)), (asked, ())]
+    ("made", "levels"),
+    [
+        (cover, (0, 1, 2)),
+        (amounts, (2,)),
+        (unseen, (2,)),
+        (on_tokens, (2,)),
+        (told, (1, 2)),
+        (varied, (1, 2)),
+        (asked, ()),
+    ],
 )
 def test_pictures_frame_compositions_in_the_colours_of_their_levels_and_are_those_in_docs(made, levels):
     picture, shipped = made(ROOT / "results"), Image.open(ROOT / "docs" / f"{made.__name__}.png").convert("RGB")

@@ -1,8 +1,10 @@
 """The generated parts of README.md: the studies, and the claims with the verdicts of the shipped reference results. Run by
 `make readme`; a test holds the file against it. Everything comes from what is on disk in results/."""
 
+import itertools
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +28,23 @@ def studies_table(results: Path) -> str:
     lines = ["| study | question | paper | claims | scale of the results |", "|---|---|---|---|---|"]
     for folder in folders(results):
         study, claims = read_json(folder / "study.json"), read_claims(folder / "claims.json")
-        ids = sorted((c["id"] for c in claims), key=lambda i: (i[0], int(re.sub(r"\D", "", i))))
-        alike = len({i[0] for i in ids}) == 1
-        span = f"{ids[0]} to {ids[-1]}" if alike and len(ids) > 3 else ", ".join(ids)
         cells = (
             f"`{study['name']}`",
             study["question"],
             study["paper"],
-            span,
+            spans(c["id"] for c in claims),
             f"{study['scale']}, {study['provenance']['device']}",
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def spans(ids: Iterable[str]) -> str:
+    """Claims by letter and number; four or more in a row as `S1 to S6`."""
+    parts = sorted((i[0], int(re.sub(r"\D", "", i)), i) for i in ids)
+    groups = itertools.groupby(enumerate(parts), lambda at: (at[1][0], at[1][1] - at[0]))
+    rows = [[part[2] for _, part in some] for _, some in groups]
+    return ", ".join(f"{row[0]} to {row[-1]}" if len(row) > 3 else ", ".join(row) for row in rows)
 
 
 def claims_table(results: Path) -> str:
