@@ -1,7 +1,12 @@
 """The exact model of who composes: closed forms, brute force, symmetries; and that its claims can fail."""
 
+import json
 import math
-from dataclasses import replace
+import re
+import shutil
+import subprocess
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +18,7 @@ from recombine.studies.base import Rows
 from recombine.studies.interactions import PRIORS, SEEN, Interactions, corners
 from recombine.theory.products import Corner, Products
 
+WIDGET = Path(__file__).parents[1] / "recombine/report/widgets/interactions.html"
 TIMES = (0.1, 1.0, 10.0, 1e3, math.inf)
 
 
@@ -136,3 +142,20 @@ def test_settings_of_a_study_change_its_worlds():
     )
     assert (usual.spread, wider.spread) == ((0.0, 0.625, 0.625), (0.0, 0.9, 0.9))
     assert replace(usual, spread=wider.spread) == wider
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("prior", [*PRIORS.values(), (0.02, 1.0, 1.0)])
+@pytest.mark.parametrize(
+    "spread", [{0: (0.0, 0.0), 1: (0.0, 0.0)}, {0: (0.0, 0.0), 1: (0.6, 0.1)}, {0: (0.9, 0.3), 1: (0.15, 0.15)}]
+)
+def test_the_widget_computes_the_same(prior, spread):
+    pure = re.search(r"// pure: begin(.*)// pure: end", WIDGET.read_text(), re.S)[1]
+    seen, times = corners(spread), [0.1, 3.0, 200.0, 1e5]
+    given = f"{json.dumps([asdict(c) for c in seen])}, {json.dumps(prior)}"
+    asks = f"{json.dumps(times)}.map(function (t) {{ return ask([1, 0, 1], t).concat(ask([1, 1, 1], t)); }})"
+    script = f"{pure}; var ask = products({given}); console.log(JSON.stringify({asks}))"
+    found = json.loads(subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout)
+    model = Products(seen, prior)
+    wanted = torch.cat([model.answers((1, 0, 1), times), model.answers((1, 1, 1), times)], 1)
+    assert torch.allclose(torch.tensor(found).double(), wanted, atol=1e-6)

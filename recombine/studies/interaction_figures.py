@@ -26,7 +26,7 @@ def amounts(rows: Rows, folder: Path) -> Figure:
         "amounts",
         "Small blue triangles, by how much varies inside a class",
         "The worst of colour and size: 1 as asked for, -1 the opposite, 0 in the middle (violet). Above the dashed line an "
-        "answer counts as right. Thin: small red triangles, one factor away from what was seen. Compare `variation`.",
+        "answer counts as right. Thin: small red triangles, one factor away from what was seen. Compare the study variation.",
     )
     return curves(rows, folder, figure, "variation", ("111", "101"))
 
@@ -36,7 +36,7 @@ def places(rows: Rows, folder: Path) -> Figure:
         "places",
         "Small blue triangles, by which pictures vary more",
         "As above; all pictures vary as usual, and those of the named shapes more. Where shapes share nothing, circles lies on "
-        "nowhere and triangles on everywhere. Compare `where`.",
+        "nowhere and triangles on everywhere. Compare the study where.",
     )
     return curves(rows, folder, figure, "where", ("111",))
 
@@ -65,7 +65,7 @@ def kinds(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
         "kinds",
         "What varies, and what comes",
-        "Answers at the end of training: the worst of colour and size, 1 as asked for, -1 the opposite. Compare `which`.",
+        "Answers at the end: the worst of colour and size, 1 as asked for, -1 the opposite. Compare the study which.",
     )
     some = rows.where(kind="end", study="which")
     worlds = list(dict.fromkeys(some.column("world")))

@@ -218,4 +218,5 @@ STUDY = Study(
         ),
     ),
     draw=interaction_figures.draw,
+    widget="interactions",
 )
