@@ -18,6 +18,7 @@ from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import dips
 from recombine.studies.levels import best, curve, late, level_mean, over_seeds, tolerance, way
 from recombine.studies.objectives import judge_continuous, judge_head, judge_maskgit
+from recombine.studies.which import triangles
 
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
 RUNS = sorted(p.parent for p in RESULTS.glob("runs/*/config.json"))
@@ -299,6 +300,26 @@ def test_where_pictures_must_vary_is_as_quoted(variant):
     for told, probe in zip(WHERE_FULL[variant], ("wary", "read"), strict=True):
         assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(told, abs=0.0051)
     assert over_seeds(rows, variant, 2, late, "cnn").mean > 0.99
+
+
+WHICH = {
+    "110": ((0.0, 0.0, 0.0), (1.0, 0.95, 1.0), (0.02, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "101": ((0.0, 0.08, 0.0), (0.0, 0.27, 0.08), (0.20, 0.20, 0.25), (0.39, 0.31, 0.14)),
+    "111": ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.05, 0.0, 0.0), (0.31, 0.61, 0.19)),
+}
+
+
+@pytest.mark.parametrize("composition", WHICH)
+def test_the_lead_on_what_must_vary_is_as_quoted(composition):
+    rows = shipped("leads/which/which")
+    found = triangles(rows, composition, "wary")
+    for told, values in zip(WHICH[composition], found.values(), strict=True):
+        assert values.values == pytest.approx(told, abs=0.0051)
+    if composition == "110":
+        strict = triangles(rows, composition, "read")
+        assert strict["size"].values == pytest.approx((0.66, 0.0, 0.0), abs=0.0051)
+        assert min(strict["colour"].values) > 0.99
+        assert [round(found[w].mean, 2) for w in ("colour", "size")] == [0.98, 0.01]
 
 
 def test_small_triangles_lean_to_red_as_quoted():

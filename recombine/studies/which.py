@@ -116,7 +116,7 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
-        "laptop": "9 min (estimate), two cores, --workers 2",
+        "laptop": "9 min a seed, two cores, --workers 2",
         "full": "11 min (estimate), one H200, 3 seeds, 6 runs at a time",
     },
     settings=settings,
