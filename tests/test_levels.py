@@ -7,7 +7,7 @@ from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
 from recombine.studies.composition import judge_level2, judge_varied
 from recombine.studies.levels import Found, best, curve, gain, late, over_seeds, probe_of, seeds_of, summary
 from recombine.studies.where import WHERE, judge_place
-from recombine.studies.which import UNSEEN, WORLDS, judge_each
+from recombine.studies.which import OWN, UNSEEN, WORLDS, judge_each
 
 
 def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "wary", **more) -> dict:
@@ -219,15 +219,15 @@ def test_variation_elsewhere_must_not_do_as_well(triangles, circles, said):
     assert found.measured["circles, strict reader"] == circles
 
 
-OWN = {("101", "size"), ("110", "colour"), *((c, "both") for c in UNSEEN)}
+COMES = {*OWN.items(), *((code, "both") for code in UNSEEN)}
 
 
 @pytest.mark.parametrize(
     ("drawn", "said"),
     [
-        (OWN, True),
-        (OWN | {("101", "none"), ("110", "none")}, True),
-        (OWN | {("110", "size"), ("110", "none")}, "partly"),
+        (COMES, True),
+        (COMES | {("101", "none"), ("110", "none")}, "partly"),
+        (COMES | {("110", "size")}, "partly"),
         ({(c, w) for c in UNSEEN for w in WORLDS}, False),
         (set(), False),
     ],

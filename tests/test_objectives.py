@@ -97,6 +97,13 @@ def repaired(maskgit: float, several: float) -> dict[str, float]:
     return {"maskgit0varied": maskgit, "jepa0varied": several, "jepa0one layer0varied": 0.7}
 
 
+def coded(codes: float, pictures: float, dit: float = 0.1) -> dict[str, float]:
+    """Level 2 of MaskGIT where its tokenizer or it alone learns from pictures that vary; a DiT that does as it should, where
+    `dit` is low."""
+    base = {"maskgit": 0.0, "dit": 0.1, "dit0codes": dit, "dit0pictures": 0.9}
+    return base | {"maskgit0codes": codes, "maskgit0pictures": pictures}
+
+
 def halfway(maskgit: float, mar: float, dit: float) -> dict[str, float]:
     """Level 2 with half of the variation, and GIVT's, which is not judged."""
     return {"maskgit0half": maskgit, "givt0half": 0.4, "mar0half": mar, "dit0half": dit}
@@ -153,9 +160,10 @@ LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1
         (variation.judge_between, halfway(0.1, 0.5, 0.9), "partly"),
         (variation.judge_between, halfway(0.6, 0.8, 0.9), False),
         (variation.judge_between, halfway(0.0, 0.2, 0.9), False),
-        (details.judge_codes, {"maskgit": 0.0, "dit": 0.1, "maskgit0codes": 0.1, "dit0codes": 0.2}, True),
-        (details.judge_codes, {"maskgit": 0.0, "dit": 0.1, "maskgit0codes": 0.1, "dit0codes": 0.9}, "partly"),
-        (details.judge_codes, {"maskgit": 0.0, "dit": 0.1, "maskgit0codes": 0.6, "dit0codes": 0.9}, False),
+        (details.judge_codes, coded(0.1, 0.6), True),
+        (details.judge_codes, coded(0.1, 0.3), "partly"),
+        (details.judge_codes, coded(0.4, 0.8), "partly"),
+        (details.judge_codes, coded(0.1, 0.2, dit=0.9), False),
         (tokenizers.judge_masked, {"givt on vae": 0.8, "mar on vae": 0.9, "vae": 0.9}, True),
         (tokenizers.judge_masked, {"givt on vae": 0.1, "mar on vae": 0.9, "vae": 0.9}, "partly"),
         (tokenizers.judge_latents, {"vae": 0.9, "vq": 0.85}, True),
@@ -269,20 +277,24 @@ def test_the_amounts_of_variation_lie_in_order_and_half_is_half():
 
 def test_a_tokenizer_may_learn_from_other_pictures_than_the_model(tmp_path):
     settings = override(
-        details.settings("smoke"), 'details=["base","codes"]', "world.size=16", "evaluation.samples=2", "probe_steps=2",
-        "recipe.train.steps=2", "tokenizer.steps=2", "checkpoints=[0]",
+        details.settings("smoke"), 'details=["base","codes","pictures"]', "world.size=16", "evaluation.samples=2",
+        "probe_steps=2", "recipe.train.steps=2", "tokenizer.steps=2", "checkpoints=[0]",
     )  # fmt: skip
     made = settings.variants()
     usual, other = made["dit"], made["dit, codes"]
     assert replace(other, coded_in=None) == usual
+    assert made["dit, pictures"].coded == usual.world
+    assert made["dit, pictures"].world == other.coded
     rows = Rows(compute({n: made[n] for n in ("dit", "dit, codes")}, Lab(QUIET, tmp_path, "smoke", 1)))
     learned = [c for p in tmp_path.glob("runs/*") if type(c := read_config(p)) is TokenizerRun]
-    assert {c.world for c in learned} == {usual.world, usual.varying(*settings.codes).world}
+    assert {c.world for c in learned} == {usual.world, usual.varying(*settings.varied).world}
     assert {r["variant"] for r in rows.where(kind="ceiling")} == {"dit", "dit, codes"}
     with pytest.raises(UsageError, match="only a learned tokenizer"):
         replace(other, tokenizer=Pixels()).check()
     with pytest.raises(UsageError, match="another size"):
         replace(other, coded_in=Shapes2D(size=20)).check()
+    with pytest.raises(UsageError, match="coded_in: it has other factors"):
+        replace(other, coded_in=Shapes2D(size=16, colors=("red", "green"))).check()
 
 
 def test_dropping_to_zero_tells_a_whole_batch_the_first_class():

@@ -16,7 +16,7 @@ from recombine.config import override
 from recombine.studies import interactions
 from recombine.studies.base import Rows
 from recombine.studies.interactions import PRIORS, SEEN, Interactions, corners
-from recombine.theory.products import Corner, Products
+from recombine.theory.products import NARROW, Corner, Products
 
 WIDGET = Path(__file__).parents[1] / "recombine/report/widgets/interactions.html"
 TIMES = (0.1, 1.0, 10.0, 1e3, math.inf)
@@ -58,11 +58,12 @@ def test_it_is_what_gradient_descent_on_pictures_comes_to():
     assert torch.allclose(features(torch.ones(3, dtype=torch.float64)) @ w, found, atol=2e-3)
 
 
+@pytest.mark.parametrize("spread", [NARROW, 0.2, 0.9])
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_with_any_spread_the_end_is_right_and_what_was_seen_always_is(prior):
+def test_with_any_spread_the_end_is_right_and_what_was_seen_always_is(prior, spread):
     for asked in ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1), *SEEN):
         wanted = 2.0 * torch.tensor(asked).double() - 1
-        assert torch.allclose(Products(seen(0.2), prior).answers(asked, (math.inf,))[0], wanted, atol=1e-6)
+        assert torch.allclose(Products(seen(spread), prior).answers(asked, (math.inf,))[0], wanted, atol=1e-3)
     for asked in SEEN:
         wanted = 2.0 * torch.tensor(asked).double() - 1
         assert torch.allclose(Products(seen(0.0), prior).answers(asked, (math.inf,))[0], wanted, atol=1e-9)
@@ -72,6 +73,16 @@ def test_where_all_factors_share_nothing_nothing_is_said_of_what_was_not_seen():
     model = Products(seen(0.0), (1.0, 1.0, 1.0))
     assert model.answers((1, 1, 1), TIMES).abs().max() < 1e-12
     assert model.answers((1, 0, 0), (math.inf,))[0].tolist() == pytest.approx([1, -1, -1])
+
+
+@pytest.mark.parametrize("price", [0.05, 0.2, 0.6])
+def test_with_shapes_apart_level_two_waits_where_the_prior_says(price):
+    """One triangle, g = (1 - q) / (1 + q): without spread -g^2; with little, once slopes are known and the curvature is not,
+    +g^2."""
+    prior, height = (1.0, price, price), ((1 - price) / (1 + price)) ** 2
+    plain, little = (Products(seen(s), prior).answers((1, 1, 1), (math.inf, 3e6))[:, 1:] for s in (0.0, 0.02))
+    assert plain[0].tolist() == pytest.approx([-height] * 2, abs=1e-9)
+    assert little[1].tolist() == pytest.approx([height] * 2, abs=0.02)
 
 
 def test_where_shapes_share_nothing_circles_say_nothing_of_triangles():
@@ -93,7 +104,8 @@ def test_colour_and_size_may_be_exchanged():
     [
         (lambda: Corner((0, 2), (0.0, 0.0)), "a class, 0 or 1"),
         (lambda: Corner((0, 1), (0.0,)), "a width for each"),
-        (lambda: Corner((0,), (-0.1,)), "not negative"),
+        (lambda: Corner((0,), (-0.1,)), "0 or at least"),
+        (lambda: Corner((0,), (0.001,)), "0 or at least"),
         (lambda: Products((), (0.5,)), "one or more"),
         (lambda: Products((Corner((0,), (0.0,)),), (0.5, 0.5)), "with 2 factors"),
         (lambda: Products((Corner((0,), (0.0,)),), (0.0,)), "above 0"),

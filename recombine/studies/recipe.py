@@ -111,6 +111,8 @@ class Recipe:
             raise UsageError("evaluation.judged_in: its pictures have another size than those that are to be judged")
         if self.coded_in and self.tokenizer.sown(1) == self.tokenizer:
             raise UsageError("coded_in: only a learned tokenizer learns from pictures; set tokenizer")
+        if self.coded.space != self.world.space:
+            raise UsageError("coded_in: it has other factors than the pictures that are to be encoded")
         if self.coded.image_shape != self.world.image_shape:
             raise UsageError("coded_in: its pictures have another size than those that are to be encoded")
         if missing := [c for c in self.split.seen if c not in self.world.present]:

@@ -6,7 +6,7 @@ differ.
 - plain: not at all, so true values say no more than classes;
 - usual: by 0.06 and 6 %;
 - half: by 0.125 and 10 %;
-- varied: by 0.25 and 20 %, still far from the other class.
+- varied: by 0.25 and 20 %, at most half of the way to the other class.
 
 All are asked for the centres of classes and judged by the probes of the usual world; pictures, updates and networks are the
 same. What a condition does can only be learned where it varies and nothing else does. Where a class is nearly one picture, a
@@ -164,7 +164,8 @@ STUDY = Study(
             id="B10",
             paper="beyond the papers",
             statement="What varies inside a class teaches what a label does: DiT composes better the more it varies.",
-            expected="level 2 of DiT, varied - plain >= 0.3, and the usual variation between them; late means by the judge",
+            expected="level 2 of DiT, varied - plain >= 0.3, its interval above 0, and the usual variation between them; late "
+            "means by the judge",
             judge=judge_more,
             trained=True,
             interval_of="of DiT, varied - plain",

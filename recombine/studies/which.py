@@ -12,7 +12,9 @@ their classes: now it can learn what colour does, to triangles too. Let sizes di
 If a condition is learned from its own variation, as the exact model of `interactions` has it, then unseen triangles come one
 by one: small red ones where sizes vary, large blue ones where colours do, small blue ones where both do. All models are asked
 for the same and judged in the usual world. Not in the papers; the claim was written before anything of it was run, except
-`both`, which is `varied` of `composition`, and what models on tokens do with nothing and with both (`variation`).
+`both`, which is `varied` of `composition`, and what models on tokens do with nothing and with both (`variation`). After three
+seeds at laptop scale its criterion was made stricter, before any run at full scale: what comes must reach a half, and more
+than where nothing varies.
 
 Run: `recombine run which --scale laptop` (on two cores), `--scale full` (3 seeds, on a GPU).
 """
@@ -32,6 +34,9 @@ from recombine.studies.runs import compute
 WORLDS = ("none", "colour", "size", "both")
 UNSEEN = {"101": "small red triangle", "110": "large blue triangle", "111": "small blue triangle"}
 """Triangles two of which are one factor away from what was seen, and one two."""
+OWN = {"101": "size", "110": "colour", "111": "both"}
+OTHER = {"101": ("none", "colour"), "110": ("none", "size"), "111": ("none", "colour", "size")}
+"""Where each should come from, and where not."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +70,15 @@ def triangles(rows: Rows, code: str, probe: str | None = None) -> dict[str, Foun
 
 
 def judge_each(rows: Rows) -> Judgement:
-    """Partly: at least one of the three."""
+    """Partly: at least one of the three comes from its own variation."""
     found = {code: triangles(rows, code) for code in UNSEEN}
-    small, blue, new = found["101"], found["110"], found["111"]
-    leads = [
-        gain(small["size"], small["colour"]),
-        gain(blue["colour"], blue["size"]),
-        gain(new["both"], max(new["colour"], new["size"], key=lambda f: f.mean)),
-    ]
+    leads = {code: [gain(worlds[OWN[code]], worlds[w]) for w in OTHER[code]] for code, worlds in found.items()}
     measured: dict[str, float | str] = {
         f"{UNSEEN[c]}, {w}": f.mean for c, worlds in found.items() for w, f in worlds.items()
     }
-    passed = [lead.mean >= 0.3 for lead in leads]
+    passed = [found[c][OWN[c]].mean >= 0.5 and min(lead.mean for lead in leads[c]) >= 0.3 for c in UNSEEN]
     holds = all(passed) or ("partly" if any(passed) else False)
-    return Judgement(holds, measured | {"judge": probe_of(rows)}, leads[0].interval)
+    return Judgement(holds, measured | {"judge": probe_of(rows)}, leads["101"][1].interval)
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
@@ -127,8 +127,8 @@ STUDY = Study(
             paper="beyond the papers",
             statement="Each condition is learned from its own variation: small red triangles come where sizes vary, large blue "
             "ones where colours do, small blue ones where both do.",
-            expected="small red: size - colour >= 0.3; large blue: colour - size >= 0.3; small blue: both - the better of "
-            "the two >= 0.3; late means by the judge",
+            expected="each >= 0.5 there and 0.3 above all worlds without (small red: none, colour; large blue: none, size; "
+            "small blue: none, colour, size); late means by the judge",
             judge=judge_each,
             trained=True,
             interval_of="of small red, size - colour",

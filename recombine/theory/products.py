@@ -20,8 +20,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-NOTHING = 1e-12
-"""Eigenvalues below this share of the largest are zero: nothing in the pictures says anything of them."""
+NOTHING, NARROW = 1e-14, 0.01
+"""Eigenvalues below this share of the largest are zero: nothing in the pictures says anything of them. Pictures that differ by
+less than `NARROW`, and yet differ, would be taken for pictures that do not."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Corner:
     def __post_init__(self) -> None:
         if len(self.at) != len(self.spread) or not set(self.at) <= {0, 1}:
             raise ValueError(f"at={self.at}, spread={self.spread}: a class, 0 or 1, and a width for each factor")
-        if not all(0 <= s < math.inf for s in self.spread):
-            raise ValueError(f"spread={self.spread}: widths are finite and not negative")
+        if not all(s == 0 or NARROW <= s < math.inf for s in self.spread):
+            raise ValueError(f"spread={self.spread}: widths are finite, and 0 or at least {NARROW}")
 
     @property
     def moments(self) -> Float[Tensor, "n 3"]:
