@@ -16,6 +16,7 @@ from recombine.studies import circuit_rows, find
 from recombine.studies.base import Rows, judge
 from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import dips
+from recombine.studies.interactions import power
 from recombine.studies.levels import best, curve, late, level_mean, over_seeds, tolerance, way
 from recombine.studies.objectives import judge_continuous, judge_head, judge_maskgit
 from recombine.studies.which import triangles
@@ -257,14 +258,22 @@ def test_the_exact_model_is_quoted_as_it_is():
     assert [round(r["right"], 2) for r in waits if 8e3 < r["time"] < 2e4] == [0.45] * 3
     dips = rows.where(kind="answer", prior="sums", study="variation", world="usual", composition="111")
     assert round(min(dips.column("right")), 2) == -0.38
+    assert [round(power(rows, p, c), 2) for p in ("apart", "sums") for c in ("101", "111")] == [
+        -1.99,
+        -3.99,
+        -2.06,
+        -2.02,
+    ]
 
 
 def test_what_comes_where_classes_do_not_vary_is_as_quoted_beside_the_exact_model():
-    def late_of(family: str, code: str) -> list[float]:
+    def late_of(family: str, code: str, world: str = "plain", probe: str = "wary") -> list[float]:
         some = Rows(r for r in shipped("variation").where(kind="accuracy") if r["composition"] == code)
-        return over_seeds(some, f"{family}, plain", 1, late).values
+        return over_seeds(some, f"{family}, {world}", 1, late, probe).values
 
     assert late_of("dit", "110") == pytest.approx([0.97, 1.0, 0.99], abs=0.0051)
+    assert late_of("dit", "110", "usual", "read") == pytest.approx([1.0, 0.82, 1.0], abs=0.0051)
+    assert late_of("dit", "101", "usual", "read") == pytest.approx([0.41, 0.03, 0.19], abs=0.0051)
     circles = [x for family in ("maskgit", "givt", "mar", "dit") for x in late_of(family, "011")]
     assert (min(circles), max(circles)) == pytest.approx((0.21, 1.0), abs=0.0051)
     triangles = [x for family in ("maskgit", "givt", "mar") for x in late_of(family, "110")]
