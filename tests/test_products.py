@@ -111,6 +111,7 @@ def test_colour_and_size_may_be_exchanged():
         (lambda: Products((Corner((0,), (0.0,)),), (0.0,)), "above 0"),
         (lambda: override(Interactions(), "spreads=[0,0.3,0.2,0.6]"), "upwards"),
         (lambda: override(Interactions(), "steps=1"), "two times or more"),
+        (lambda: override(Interactions(), "spreads=[0,0.005,0.2,0.6]"), "0 or at least"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong, said):
@@ -146,6 +147,11 @@ def test_the_answer_to_what_is_asked_dips_before_it_rises(rows):
     low = path.index(min(path))
     assert path[low] < -0.3
     assert min(path[0], path[-1] - 1) > path[low] + 0.2
+
+
+def test_spreads_that_are_too_narrow_for_the_pace_are_left_out():
+    rows = Rows(interactions.run(override(interactions.settings("smoke"), "spreads=[0,0.02,0.05,0.1]"), None))
+    assert NARROW <= min(rows.where(kind="pace").column("spread")) < 2 * NARROW
 
 
 def test_settings_of_a_study_change_its_worlds():

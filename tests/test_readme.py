@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from recombine.figures import LEVELS
-from recombine.report.pictures import amounts, asked, cover, on_tokens, told, unseen, varied
+from recombine.report.pictures import amounts, asked, cover, on_tokens, taught, told, unseen, varied
 from recombine.report.readme import claims_page, filled, spans
 from recombine.store import read_json
 
@@ -58,6 +58,7 @@ def test_every_link_leads_somewhere(target):
         (on_tokens, (2,)),
         (told, (1, 2)),
         (varied, (1, 2)),
+        (taught, (1, 2)),
         (asked, ()),
     ],
 )

@@ -331,6 +331,16 @@ def test_the_lead_on_what_must_vary_is_as_quoted(composition):
         assert [round(found[w].mean, 2) for w in ("colour", "size")] == [0.98, 0.01]
 
 
+def test_red_triangles_are_small_where_sizes_vary_as_quoted():
+    rows = shipped("leads/which/which").where(kind="accuracy", composition="101", probe="cnn")
+    small = {
+        w: [late(curve(rows, w, s, 1, "size", "cnn")) for s in range(3)] for w in ("none", "colour", "size", "both")
+    }
+    told = {"none": (0.0, 0.62, 0.06), "colour": (0.59, 1.0, 0.14), "size": (1.0, 1.0, 1.0), "both": (1.0, 1.0, 1.0)}
+    for world, values in told.items():
+        assert small[world] == pytest.approx(values, abs=0.0051)
+
+
 def test_small_triangles_lean_to_red_as_quoted():
     study, leans = read_json(RESULTS / "composition" / "study.json"), {}
     for run in study["runs"]:

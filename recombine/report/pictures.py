@@ -108,7 +108,8 @@ class Board:
     def tile(self, run: str, block: Block) -> Image.Image:
         sheet = self.results / "runs" / run / "samples" / f"step_{block.step:08d}.png"
         codes = sorted(self.levels)
-        return tile(sheet, codes.index(block.code), len(codes), LEVELS[self.levels[block.code]], zoom=2, gap=3)
+        made = tile(sheet, codes.index(block.code), len(codes), LEVELS[self.levels[block.code]], zoom=2, gap=3)
+        return made.resize((SIDE, SIDE))
 
     def said(self, run: str, block: Block) -> str:
         some = self.rows.where(run=run, step=block.step, composition=block.code)
@@ -144,6 +145,13 @@ def amounts(results: Path) -> Image.Image:
     board = Board(results, "variation", ("wary", "read"))
     worlds = {"plain": "classes do not vary", "usual": "vary as usual", "varied": "vary more"}
     return board.page([Block(t, board.steps[-1], board.furthest, f", {name}") for name, t in worlds.items()])
+
+
+def taught(results: Path) -> Image.Image:
+    """Unseen triangles of the lead on `which`, by what varies inside classes."""
+    board = Board(results / "leads" / "which", "which", ("wary", "read"))
+    named = {"101": "small red triangle", "110": "large blue triangle", "111": "small blue triangle"}
+    return board.page([Block(title, board.steps[-1], code) for code, title in named.items()])
 
 
 def blue(board: Board) -> Image.Image:

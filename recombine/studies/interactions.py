@@ -28,14 +28,15 @@ import torch
 from recombine.studies import interaction_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.interaction_figures import RIGHT
-from recombine.theory.products import Corner, Products
+from recombine.studies.variation import AMOUNTS
+from recombine.studies.which import OWN, WORLDS
+from recombine.theory.products import NARROW, Corner, Products
 from recombine.worlds.factors import code
 
 Code = tuple[int, int, int]
 SEEN: tuple[Code, ...] = ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0))
 UNSEEN: tuple[Code, ...] = ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1))
 PRIORS = {"apart": (1.0, 0.2, 0.2), "alike": (0.5, 0.5, 0.5), "sums": (0.05, 0.05, 0.05)}
-AMOUNTS = ("plain", "usual", "half", "varied")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Interactions:
             raise ValueError(f"spreads={list(self.spreads)}: plain, usual, half and varied, from 0 on upwards")
         if self.steps < 2 or not 1 < self.end < math.inf:
             raise ValueError(f"end={self.end}, steps={self.steps}: two times or more, the last of them after 1")
+        self.worlds()
 
     @property
     def times(self) -> list[float]:
@@ -61,7 +63,7 @@ class Interactions:
         """Three studies, and the worlds of each."""
         _, usual, _, much = self.spreads
         shapes = {"nowhere": (), "circles": (0,), "triangles": (1,), "everywhere": (0, 1)}
-        kinds = {"none": (0.0, 0.0), "colour": (much, 0.0), "size": (0.0, much), "both": (much, much)}
+        kinds = dict(zip(WORLDS, ((0.0, 0.0), (much, 0.0), (0.0, much), (much, much)), strict=True))
         return {
             "variation": {
                 a: corners(dict.fromkeys((0, 1), (s, s))) for a, s in zip(AMOUNTS, self.spreads, strict=True)
@@ -106,7 +108,7 @@ def right(model: Products, asked: Code, times: list[float]) -> list[float]:
 
 def pace(settings: Interactions, prior: str) -> Iterator[Row]:
     """When small triangles are nine tenths right for the first time, red ones and blue ones, by the spread of all pictures."""
-    for spread in (settings.spreads[3] / 2 ** (k / 2) for k in range(9)):
+    for spread in (s for k in range(9) if (s := settings.spreads[3] / 2 ** (k / 2)) >= NARROW):
         model = Products(corners(dict.fromkeys((0, 1), (spread, spread))), PRIORS[prior])
         for asked in ((1, 0, 1), (1, 1, 1)):
             if (when := first(model, asked, 0.9)) < math.inf:
@@ -180,10 +182,8 @@ def gap(rows: Rows, prior: str, *worlds: str) -> float:
 
 
 def judge_kind(rows: Rows) -> Judgement:
-    own = {"101": "size", "110": "colour", "111": "both"}
-    table = {(c, w): end(rows, "apart", w, c) for c in own for w in ("none", "colour", "size", "both")}
-    wanted = {(c, w): w in (own[c], "both") for c, w in table}
-    passed = [(value >= RIGHT) == wanted[cell] for cell, value in table.items()]
+    table = {(c, w): end(rows, "apart", w, c) for c in OWN for w in WORLDS}
+    passed = [(value >= RIGHT) == (w in (OWN[c], "both")) for (c, w), value in table.items()]
     measured = {f"{c}, {w}": value for (c, w), value in table.items()}
     return Judgement(all(passed) or ("partly" if sum(passed) >= 10 else False), measured)
 
