@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,6 +20,7 @@ from recombine.machine import Machine
 from recombine.store import RunFolder
 from recombine.studies import composition, workers
 from recombine.studies.lab import Lab
+from recombine.studies.runs import in_turn
 from recombine.studies.workers import Plan, place, spread
 from recombine.train.fit import TrainConfig
 
@@ -230,3 +232,11 @@ def test_workers_stop_when_what_was_done_with_a_study_fails(tmp_path, monkeypatc
     with pytest.raises(ZeroDivisionError), spread(two, print) as through:
         len(next(through)) / 0
     assert not active_children()
+
+
+def test_workers_take_the_longest_runs_first_and_one_process_takes_them_as_named():
+    recipe = composition.settings("smoke").recipe
+    long = replace(recipe, train=replace(recipe.train, steps=3 * recipe.train.steps))
+    named = {("short", 0): recipe, ("long", 0): long, ("short", 1): recipe.sown(1), ("long", 1): long.sown(1)}
+    assert [name for name, _ in in_turn(named, ahead=True)] == [("long", 0), ("long", 1), ("short", 0), ("short", 1)]
+    assert in_turn(named, ahead=False) == list(named.items())

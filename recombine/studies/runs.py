@@ -180,7 +180,13 @@ def compute_all(
         variant, recipe = next((v, r) for (v, _), r in recipes.items() if r.judged_in == world)
         rows += [r | ({"variant": variant} if i else {}) for r in lab.measured(exam(recipe, lab))]
     rows += ceilings(recipes, lab)
-    for (variant, seed), recipe in recipes.items():
+    for (variant, seed), recipe in in_turn(recipes, lab.ahead):
         run = Run(recipe, lab)
         rows += lab.rows_of(run.folder, run.train, variant, seed, "accuracy", opens(run))
     return rows
+
+
+def in_turn(recipes: dict[tuple[str, int], Recipe], ahead: bool) -> list[tuple[tuple[str, int], Recipe]]:
+    """As they are named; of those that several processes share, the longest first, so that none is left alone with one."""
+    named = list(recipes.items())
+    return sorted(named, key=lambda item: item[1].train.steps, reverse=True) if ahead else named
