@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from recombine.figures import LEVELS
-from recombine.report.pictures import amounts, asked, cover, on_tokens, taught, told, unseen, varied
+from recombine.report.pictures import amounts, asked, cover, on_tokens, taught, told, tried, unseen, varied
 from recombine.report.readme import claims_page, filled, spans
 from recombine.store import read_json
 
@@ -54,6 +54,7 @@ def test_every_link_leads_somewhere(target):
     [
         (cover, (0, 1, 2)),
         (amounts, (2,)),
+        (tried, (2,)),
         (unseen, (2,)),
         (on_tokens, (2,)),
         (told, (1, 2)),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -11,20 +12,24 @@ import pytest
 from PIL import Image
 from shipped import RESULTS, shipped
 
+from recombine.report.read import run_of
 from recombine.store import read_config, read_json, read_rows
 from recombine.studies import circuit_rows, find
 from recombine.studies.base import Rows, judge
 from recombine.studies.concept_space.curves import Outcome, outcomes
 from recombine.studies.concept_space.judges import dips
+from recombine.studies.details import level2
 from recombine.studies.interactions import power
-from recombine.studies.levels import best, curve, late, level_mean, over_seeds, tolerance, way
+from recombine.studies.levels import best, curve, gain, late, level_mean, over_seeds, tolerance, way
 from recombine.studies.objectives import judge_continuous, judge_head, judge_maskgit
 from recombine.studies.which import triangles
 
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
 RUNS = sorted(p.parent for p in RESULTS.glob("runs/*/config.json"))
 SHARED = RESULTS / "one-tokenizer"
-ASIDE = sorted(p for name in ("fine", "larger", "variation", "leads/*") for p in RESULTS.glob(f"{name}/runs/*"))
+ASIDE = sorted(
+    p for name in ("fine", "larger", "variation", "details", "leads/*") for p in RESULTS.glob(f"{name}/runs/*")
+)
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
@@ -56,8 +61,20 @@ def test_every_run_folder_is_named_by_its_config(folder):
 
 
 def test_every_run_that_a_study_names_is_there():
-    named = {r["digest"] for p in STUDIES for r in read_json(p / "study.json")["runs"]}
-    assert named <= {p.name for p in RUNS}
+    named = [run_of(p, r["digest"]) for p in STUDIES for r in read_json(p / "study.json")["runs"]]
+    assert {*named} <= {*RUNS, *ASIDE}
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
+def test_the_rows_of_a_study_are_those_of_the_runs_that_it_names(folder):
+    """Also where another study has a run of the same name."""
+    mine = defaultdict(list)
+    for row in shipped(folder.name):
+        if row["kind"] == "accuracy" and "run" in row:
+            mine[row["run"]].append({k: v for k, v in row.items() if k not in ("run", "variant", "seed", "scale")})
+    for digest, rows in mine.items():
+        there = read_rows(run_of(folder, digest) / "metrics.jsonl")
+        assert rows == [r for r in there if r["kind"] == "accuracy"]
 
 
 def listed(folder: Path, variant: str) -> Rows:
@@ -119,6 +136,66 @@ def test_what_the_docs_say_of_variation_inside_classes_is_what_the_rows_say(vari
         over_seeds(rows, variant, level, late, probe).mean for probe, level in (("wary", 1), ("read", 1), ("read", 0))
     ]
     assert means == pytest.approx(told[2:], abs=0.0051)
+
+
+DETAILED = {
+    "maskgit": ((0.0, 0.0, 0.02), (0.0, 0.0, 0.0)),
+    "maskgit, classes": ((0.54, 0.53, 0.55), (0.22, 0.19, 0.01)),
+    "maskgit, longer": ((0.50, 0.0, 0.0), (0.08, 0.0, 0.0)),
+    "maskgit, small": ((0.0, 0.0, 0.03), (0.0, 0.0, 0.0)),
+    "maskgit, cool": ((0.0, 0.0, 0.16), (0.0, 0.0, 0.09)),
+    "dit": ((0.12, 0.0, 0.61), (0.0, 0.0, 0.0)),
+    "dit, classes": ((0.0, 0.0, 0.01), (0.01, 0.0, 0.03)),
+    "dit, longer": ((0.75, 0.01, 0.0), (0.0, 0.0, 0.0)),
+    "dit, small": ((0.16, 0.60, 0.02), (0.07, 0.10, 0.01)),
+}
+
+
+@pytest.mark.parametrize("variant", DETAILED)
+def test_what_the_docs_say_of_details_is_what_the_rows_say(variant):
+    for values, probe in zip(DETAILED[variant], ("wary", "read"), strict=True):
+        assert over_seeds(shipped("details"), variant, 2, late, probe).values == pytest.approx(values, abs=0.0051)
+
+
+def test_how_far_labels_turn_the_families_round_is_as_quoted():
+    rows = shipped("details")
+    found, _ = level2(rows, "base", "classes")
+    leads = [gain(found["dit", d], found["maskgit", d]) for d in ("base", "classes")]
+    assert [lead.mean for lead in leads] == pytest.approx((0.24, -0.53), abs=0.0051)
+    turn = gain(*leads)
+    assert turn.mean == pytest.approx(0.77, abs=0.0051)
+    assert min(turn.values) == pytest.approx(0.53, abs=0.0051)
+    assert turn.interval == pytest.approx((-0.01, 1.55), abs=0.0051)
+    assert over_seeds(rows, "maskgit, classes", 2, best, "read").mean == pytest.approx(0.43, abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("variant", "shape", "color"),
+    [
+        ("dit", (0.99, 0.95, 0.88), (0.88, 0.89, 1.0)),
+        ("dit, classes", (0.54, 0.17, 0.10), (1.0, 1.0, 1.0)),
+        ("maskgit, classes", (0.98, 0.89, 0.75), (1.0, 1.0, 1.0)),
+    ],
+)
+def test_what_each_label_leaves_wrong_is_as_quoted(variant, shape, color):
+    rows = shipped("details").where(kind="accuracy", variant=variant, probe="cnn", level=2, step=5000)
+    assert rows.column("shape") == pytest.approx(shape, abs=0.0051)
+    assert rows.column("color") == pytest.approx(color, abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("variant", "seed", "told"),
+    [
+        ("dit, longer", 0, {1420: 0.79, 4349: 0.26, 15000: 0.76}),
+        ("dit, longer", 2, {1420: 0.84, 4349: 0.0, 15000: 0.0}),
+        ("maskgit, longer", 0, {4349: 0.0, 10740: 0.56}),
+    ],
+)
+def test_how_level_2_comes_and_goes_in_longer_training_is_as_quoted(variant, seed, told):
+    rows = shipped("details").where(kind="accuracy", variant=variant, seed=seed, probe="wary", level=2)
+    seen = {r["step"]: r["joint"] for r in rows}
+    assert {step: seen[step] for step in told} == pytest.approx(told, abs=0.0051)
+    assert max(seen.values()) == pytest.approx(max(told.values()), abs=0.0051)
 
 
 def world_of(amount: str) -> Rows:

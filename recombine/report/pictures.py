@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from PIL import Image, ImageDraw, ImageFont
 
 from recombine.figures import INK, LEVELS
+from recombine.report.read import run_of
 from recombine.store import read_json, read_rows
 from recombine.studies.base import Rows
 
@@ -46,23 +47,23 @@ PROBES = {"wary": "the judge", "read": "by the strict reader"}
 
 
 class Block(NamedTuple):
-    """Some columns of a board, one per seed: what runs draw of one composition at one checkpoint. `ending`: of these variants
-    alone, and without it the name of a line."""
+    """Some columns of a board, one per seed: what runs draw of one composition, at one checkpoint or at the end of each.
+    `lines`: of these variants alone, each in the line that is named; without it all, as they are called."""
 
     title: str
-    step: int
+    step: int | None
     code: str
-    ending: str = ""
+    lines: dict[str, str] | None = None
 
 
 class Board:
     """What the runs of a study draw: a line per variant, blocks side by side, below each tile what probes say of it."""
 
     def __init__(self, results: Path, name: str, probes: tuple[str, ...] = ("wary",)) -> None:
-        self.results, self.probes = results, probes
-        self.study: dict[str, Any] = read_json(results / name / "study.json")
+        self.folder, self.probes = results / name, probes
+        self.study: dict[str, Any] = read_json(self.folder / "study.json")
         self.levels: dict[str, int] = self.study["levels"]
-        self.rows = Rows(r for r in read_rows(results / name / "rows.jsonl") if r["kind"] == "accuracy")
+        self.rows = Rows(r for r in read_rows(self.folder / "rows.jsonl") if r["kind"] == "accuracy")
         self.steps = sorted({r["step"] for r in self.rows})
         self.furthest = max(sorted(self.levels), key=lambda code: self.levels[code])
 
@@ -78,8 +79,8 @@ class Board:
         )
 
     def page(self, blocks: list[Block]) -> Image.Image:
-        shown = {b: self.runs(b) for b in blocks}
-        lines, seeds = list(dict.fromkeys(line for some in shown.values() for line, _ in some)), self.study["seeds"]
+        shown = [(b, self.runs(b)) for b in blocks]
+        lines, seeds = list(dict.fromkeys(line for _, some in shown for line, _ in some)), self.study["seeds"]
         left = max(92, 24 + max(int(font(17).getlength(line)) for line in lines))
         wide = len(seeds) * (SIDE + GAP)
         high = HEAD + len(lines) * (SIDE + LINE)
@@ -89,12 +90,12 @@ class Board:
         pen.text((left, high + FOOT / 2), f"below each: the share accepted by {words}", INK, font(15), "lm")
         for i, line in enumerate(lines):
             pen.text((left - 12, HEAD + i * (SIDE + LINE) + SIDE / 2), line, INK, font(17), "rm")
-        for k, block in enumerate(blocks):
+        for k, (block, runs) in enumerate(shown):
             x = left + k * (wide + APART)
             pen.text((x + (wide - GAP) / 2, 14), block.title, INK, font(17), "mm")
             for seed in seeds:
                 pen.text((x + seed * (SIDE + GAP) + SIDE / 2, 44), f"seed {seed}", INK, font(15), "mm")
-            for line, run in shown[block]:
+            for line, run in runs:
                 at = (x + run["seed"] * (SIDE + GAP), HEAD + lines.index(line) * (SIDE + LINE))
                 page.paste(self.tile(run["digest"], block), at)
                 pen.text((at[0] + SIDE / 2, at[1] + SIDE + 12), self.said(run["digest"], block), INK, font(15), "mm")
@@ -102,17 +103,21 @@ class Board:
 
     def runs(self, block: Block) -> list[tuple[str, dict[str, Any]]]:
         """The runs of a block, each with the line it stands in."""
-        some = [r for r in self.study["runs"] if r["variant"].endswith(block.ending)]
-        return [(r["variant"].removesuffix(block.ending), r) for r in some]
+        runs = self.study["runs"]
+        lines = block.lines or {r["variant"]: r["variant"] for r in runs}
+        return [(line, r) for variant, line in lines.items() for r in runs if r["variant"] == variant]
+
+    def step(self, run: str, block: Block) -> int:
+        return max(self.rows.where(run=run).column("step")) if block.step is None else block.step
 
     def tile(self, run: str, block: Block) -> Image.Image:
-        sheet = self.results / "runs" / run / "samples" / f"step_{block.step:08d}.png"
+        sheet = run_of(self.folder, run) / "samples" / f"step_{self.step(run, block):08d}.png"
         codes = sorted(self.levels)
         made = tile(sheet, codes.index(block.code), len(codes), LEVELS[self.levels[block.code]], zoom=2, gap=3)
         return made.resize((SIDE, SIDE))
 
     def said(self, run: str, block: Block) -> str:
-        some = self.rows.where(run=run, step=block.step, composition=block.code)
+        some = self.rows.where(run=run, step=self.step(run, block), composition=block.code)
         return " / ".join(f"{some.where(probe=p)[0]['joint']:.2f}" for p in self.probes)
 
 
@@ -144,7 +149,19 @@ def amounts(results: Path) -> Image.Image:
     """Small blue triangles by the families of paper A, where pictures of a class differ not at all, as usual, and more."""
     board = Board(results, "variation", ("wary", "read"))
     worlds = {"plain": "classes do not vary", "usual": "vary as usual", "varied": "vary more"}
-    return board.page([Block(t, board.steps[-1], board.furthest, f", {name}") for name, t in worlds.items()])
+    families = ("maskgit", "givt", "mar", "dit")
+    lines = {world: {f"{family}, {world}": family for family in families} for world in worlds}
+    return board.page([Block(title, None, board.furthest, lines[world]) for world, title in worlds.items()])
+
+
+def tried(results: Path) -> Image.Image:
+    """Small blue triangles by MaskGIT and DiT, with one detail changed at a time."""
+    board = Board(results, "details", ("wary", "read"))
+    changes = {"": "as usual", ", classes": "told classes", ", longer": "3 x updates", ", small": "half the size"}
+    changes |= {", cool": "temperature 0.7"}
+    families = {"maskgit": "MaskGIT", "dit": "DiT"}
+    lines = {family: {f"{family}{ending}": line for ending, line in changes.items()} for family in families}
+    return board.page([Block(title, None, board.furthest, lines[family]) for family, title in families.items()])
 
 
 def taught(results: Path) -> Image.Image:

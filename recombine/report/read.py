@@ -30,7 +30,14 @@ class Results:
         return self.study["runs"]
 
     def run_folder(self, digest: str) -> Path:
-        return self.folder.parent / "runs" / digest
+        return run_of(self.folder, digest)
+
+
+def run_of(study: Path, digest: str) -> Path:
+    """The folder of a run that a study names: among those of all studies, or inside the study's own, where another study has
+    one of the same name that stands on other weights."""
+    own = study / "runs" / digest
+    return own if own.is_dir() else study.parent / "runs" / digest
 
 
 def read_results(folder: Path) -> Results:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.report.gradations import between
-from recombine.report.pictures import amounts, asked, cover, on_tokens, taught, told, unseen, varied
+from recombine.report.pictures import amounts, asked, cover, on_tokens, taught, told, tried, unseen, varied
 from recombine.report.read import read_claims
 from recombine.report.site import in_order
 from recombine.store import read_json
@@ -112,7 +112,7 @@ def main() -> None:
     path = root / "README.md"
     path.write_text(filled(path.read_text(), root / "results"))
     (root / "docs" / "claims.md").write_text(claims_page(root / "results"))
-    for picture in (cover, amounts, unseen, on_tokens, told, varied, taught, between, asked):
+    for picture in (cover, amounts, tried, unseen, on_tokens, told, varied, taught, between, asked):
         picture(root / "results").save(root / "docs" / f"{picture.__name__}.png", optimize=True)
 
 

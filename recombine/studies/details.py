@@ -18,7 +18,7 @@ tell them apart.
 
 Not in the papers. Paper A does not say which labels its figure 3 used. Labels, positions and few pictures came up here because
 first trials on one seed turned on them; centres then ask why labels do. Claims were written down before the seeds that judge
-them were run, except those of `base`, which are the runs of `objectives`.
+them were run, except those of `base`, of which `objectives` and `variation` have draws of their own.
 
 Run: `recombine run details --scale laptop` (on two cores), `--scale full` (3 seeds, on a GPU).
 """
@@ -188,7 +188,7 @@ STUDY = Study(
     cost={
         "smoke": "80 s, one core",
         "laptop": "60 min (estimate), two cores",
-        "full": "35 min (estimate), one H200, 3 seeds",
+        "full": "26 min for base, classes, cool, small, longer, 45 min (estimate) for all, one H200, 3 seeds, 9 runs at a time",
     },
     settings=settings,
     compute=run,
