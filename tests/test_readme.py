@@ -7,6 +7,7 @@ import pytest
 from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from recombine.figures import LEVELS
+from recombine.report.courses import courses
 from recombine.report.pictures import amounts, asked, cover, on_tokens, taught, told, tried, unseen, varied
 from recombine.report.readme import claims_page, filled, spans
 from recombine.store import read_json
@@ -61,6 +62,7 @@ def test_every_link_leads_somewhere(target):
         (varied, (1, 2)),
         (taught, (1, 2)),
         (asked, ()),
+        (courses, ()),
     ],
 )
 def test_pictures_frame_compositions_in_the_colours_of_their_levels_and_are_those_in_docs(made, levels):

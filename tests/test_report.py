@@ -282,6 +282,27 @@ def test_a_verdict_is_said_in_the_words_of_the_claim_unless_they_are_none(site):
         assert read_claims(other)[0]["said"] == shown
 
 
+def test_a_strip_shows_what_a_verdict_would_have_been_earlier(tmp_path):
+    folder = make_results(tmp_path) / "objectives"
+    first, *others = read_json(folder / "claims.json")
+    told = [[100, "does not hold"], [2000, "partly"], [4000, first["verdict"]]]
+    (folder / "claims.json").write_text(json.dumps([first | {"earlier": told}, *others]))
+    text = write_study(folder).read_text()
+    cells = re.findall(r'<i class="([\w-]+)" title="up to update ([\d,]+): ', text)
+    assert cells == [(said.replace(" ", "-"), f"{step:,}") for step, said in told]
+    assert text.count('class="course"') == 1
+
+
+@pytest.mark.parametrize(
+    "earlier", ["often", [["100", "partly"]], [[100, "<b>"]], [[100]], [[True, "partly"]], {"a": 1}]
+)
+def test_a_strip_that_is_none_is_refused_in_one_line(tmp_path, earlier):
+    claim = {"id": "D1", "statement": "s", "verdict": "partly", "earlier": earlier}
+    (tmp_path / "claims.json").write_text(json.dumps([claim]))
+    with pytest.raises(UsageError, match="'earlier' of claim 'D1' must be a list"):
+        read_claims(tmp_path / "claims.json")
+
+
 @pytest.mark.parametrize(("view", "wide"), [("0 0 480 100", True), ("0 0 200 100", False), ("0 0 964.8 230.4", True)])
 def test_a_card_shows_the_left_part_of_a_wide_drawing(view, wide):
     assert Shown("a", "A", "", Markup('<svg viewBox="{}"></svg>').format(view)).wide is wide

@@ -22,6 +22,7 @@ from recombine.studies.details import level2
 from recombine.studies.interactions import power
 from recombine.studies.levels import best, curve, gain, late, level_mean, over_seeds, tolerance, way
 from recombine.studies.objectives import judge_continuous, judge_head, judge_maskgit
+from recombine.studies.stopping import earlier
 from recombine.studies.which import triangles
 
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
@@ -40,6 +41,28 @@ def test_every_verdict_follows_from_the_rows_beside_it(folder):
     there = read_json(folder / "claims.json")
     for mine, shown in zip(json.loads(json.dumps(made)), there, strict=True):
         assert_near({k: mine[k] for k in keep}, {k: shown[k] for k in keep})
+
+
+@pytest.mark.parametrize("folder", [p for p in STUDIES if find(p.name).stops], ids=lambda p: p.name)
+def test_what_each_verdict_would_have_been_earlier_follows_from_the_rows_too(folder):
+    rows, facts = shipped(folder.name), read_json(folder / "study.json")
+    for claim, shown in zip(find(folder.name).claims, read_json(folder / "claims.json"), strict=True):
+        assert shown["earlier"] == earlier(claim, rows, facts["scale"], len(facts["seeds"]))
+        assert not shown["earlier"] or shown["earlier"][-1][1] == shown["said"]
+
+
+def test_as_many_verdicts_were_better_earlier_as_quoted():
+    claims = [c for p in STUDIES if find(p.name).stops for c in read_json(p / "claims.json") if c["earlier"]]
+    height = {"does not hold": 0, "not reproduced": 0, "partly": 1, "holds": 2, "reproduced": 2}
+    better = {c["id"] for c in claims if max(height[said] for _, said in c["earlier"]) > height[c["said"]]}
+    assert (better, len(claims)) == ({"D1", "D3", "D6", "B6", "B12", "B19", "B21"}, 19)
+    course = {c["id"]: {step: height[said] for step, said in c["earlier"]} for c in claims}
+    assert [step for step, high in course["D1"].items() if high == 2] == [2396]
+    assert [step for step, high in course["D6"].items() if high == 1] == [473, 740, 1065]
+    assert [step for step, high in course["B6"].items() if high == 2] == [1065, 1450, 1893, 2396, 2959, 3580, 4260]
+    always = {i for i, known in course.items() if min(known.values()) == 2}
+    ends = {i for i, known in course.items() if known[max(known)] == 2}
+    assert (always, ends - always) == ({"B20"}, {"D5a", "B4", "B10", "B16", "B18"})
 
 
 def assert_near(mine, shown):

@@ -75,8 +75,17 @@ def read_claims(path: Path) -> list[Record]:
                 raise UsageError(f"{path}: claim {claim.get('id')!r} needs a text as its {key!r}")
         if claim["verdict"] not in VERDICTS:
             raise UsageError(f"{path}: {claim['verdict']!r} is no verdict; allowed are {', '.join(VERDICTS)}")
+        claim["earlier"] = earlier(claim.get("earlier") or [], claim["id"], path)
     said = [claim["said"] if claim.get("said") in WORDS else claim["verdict"] for claim in claims]
     return [claim | {"said": words} for claim, words in zip(claims, said, strict=True)]
+
+
+def earlier(value: Any, claim: str, path: Path) -> list[tuple[int, str]]:
+    """Checkpoints and the verdicts on all up to each; none where the study does not say."""
+    pairs = isinstance(value, list) and all(isinstance(v, list) and len(v) == 2 for v in value)
+    if pairs and all(type(step) is int and said in WORDS for step, said in value):
+        return [(step, said) for step, said in value]
+    raise UsageError(f"{path}: 'earlier' of claim {claim!r} must be a list of steps, each with a verdict")
 
 
 def records(value: Any, path: Path, what: str) -> list[Record]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from recombine.report.courses import courses
 from recombine.report.gradations import between
 from recombine.report.pictures import amounts, asked, cover, on_tokens, taught, told, tried, unseen, varied
 from recombine.report.read import read_claims
@@ -112,7 +113,7 @@ def main() -> None:
     path = root / "README.md"
     path.write_text(filled(path.read_text(), root / "results"))
     (root / "docs" / "claims.md").write_text(claims_page(root / "results"))
-    for picture in (cover, amounts, tried, unseen, on_tokens, told, varied, taught, between, asked):
+    for picture in (cover, amounts, tried, unseen, on_tokens, told, varied, taught, between, asked, courses):
         picture(root / "results").save(root / "docs" / f"{picture.__name__}.png", optimize=True)
 
 

@@ -1,5 +1,6 @@
 """What a study is: a question, settings per scale, rows, claims judged from the rows, figures drawn from the rows."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,13 +21,24 @@ def about(doc: str | None) -> str:
 
 
 class Rows(list[Row]):
-    """Rows with a filter: `rows.where(part="order", seed=0)`; `rows.column("value")`."""
+    """Rows with a filter: `rows.where(part="order", seed=0)`; `rows.column("value")`. What was asked for once is found at once
+    when it is asked for again, as long as no row is added or taken away."""
 
     def where(self, **equal: Any) -> "Rows":
-        found: list[Row] = self
+        found = self
         for name, value in equal.items():
-            found = [r for r in found if r.get(name) == value]
+            found = found._by(name).get(value, Rows())
         return Rows(found)
+
+    def _by(self, name: str) -> dict[Any, "Rows"]:
+        """All rows by what they say under a name."""
+        if self.__dict__.get("size") != len(self):
+            self.size, self.groups = len(self), {}
+        if name not in self.groups:
+            groups = self.groups[name] = defaultdict(Rows)
+            for row in self:
+                groups[row.get(name)].append(row)
+        return self.groups[name]
 
     def column(self, name: str) -> list[Any]:
         return [r[name] for r in self]
@@ -67,7 +79,8 @@ class Claim:
 class Study:
     """One question. `settings(scale)` is a frozen dataclass, open to --set; `compute(settings, lab)` yields rows; `draw`
     makes the figures from rows alone. `widget` names an interactive part of the page (report/widgets/<widget>.html);
-    `describe(settings)` adds what the page needs to know (the factor space, the levels, the paper's curve)."""
+    `describe(settings)` adds what the page needs to know (the factor space, the levels, the paper's curve). `stops`: whether
+    its claims are on where training ends, so that it can be asked what they would be had it ended earlier."""
 
     name: str
     question: str
@@ -80,6 +93,7 @@ class Study:
     draw: Callable[[Rows, Path], list[Figure]]
     widget: str | None = None
     describe: Callable[[Any], dict[str, Any]] = lambda settings: {}
+    stops: bool = False
 
 
 @dataclass(frozen=True)

@@ -162,4 +162,5 @@ STUDY = Study(
     ),
     draw=training_figures.draw,
     describe=describe,
+    stops=True,
 )

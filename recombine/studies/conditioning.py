@@ -99,4 +99,5 @@ STUDY = Study(
     ),
     draw=training_figures.draw,
     describe=describe,
+    stops=True,
 )

@@ -255,4 +255,5 @@ STUDY = Study(
     ),
     draw=training_figures.draw,
     describe=describe,
+    stops=True,
 )

@@ -171,4 +171,5 @@ STUDY = Study(
     ),
     draw=draw,
     describe=describe,
+    stops=True,
 )

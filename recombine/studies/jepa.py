@@ -163,4 +163,5 @@ STUDY = Study(
     ),
     draw=draw,
     describe=describe,
+    stops=True,
 )

@@ -15,6 +15,7 @@ from recombine.machine import Machine
 from recombine.store import RunFolder, read_json, read_rows, write_json, write_rows
 from recombine.studies import MODULES, find
 from recombine.studies.base import Row, Rows, Scale, Study, judge
+from recombine.studies.stopping import earlier
 
 TICK = 0.05
 """Seconds by which the clock of a file may be behind."""
@@ -206,8 +207,10 @@ def _publish(study: Study, rows: Rows, facts: dict[str, Any], folder: Path) -> N
     for path in (folder / "figures").glob("*"):
         if path.stem not in {f["name"] for f in figures}:
             path.unlink()
-    known = (facts["scale"], len(facts["seeds"]), facts["provenance"])
-    verdicts = [judge(c, rows, *known).json(study.name) for c in study.claims]
+    known = (facts["scale"], len(facts["seeds"]))
+    verdicts = [judge(c, rows, *known, facts["provenance"]).json(study.name) for c in study.claims]
+    if study.stops:
+        verdicts = [v | {"earlier": earlier(c, rows, *known)} for v, c in zip(verdicts, study.claims, strict=True)]
     write_json(folder / "study.json", facts | {"figures": figures})
     write_json(folder / "claims.json", verdicts)
 

@@ -192,4 +192,5 @@ STUDY = Study(
     ),
     draw=draw,
     describe=describe,
+    stops=True,
 )

@@ -158,4 +158,5 @@ STUDY = Study(
     ),
     draw=lambda rows, folder: [*training_figures.draw(rows, folder), tokenizer_figures.ceilings(rows, folder)],
     describe=describe,
+    stops=True,
 )

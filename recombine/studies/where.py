@@ -117,4 +117,5 @@ STUDY = Study(
     ),
     draw=draw,
     describe=describe,
+    stops=True,
 )

@@ -136,4 +136,5 @@ STUDY = Study(
     ),
     draw=draw,
     describe=describe,
+    stops=True,
 )
