@@ -289,7 +289,7 @@ def test_overlaps_of_random_circuits_are_chance_and_of_the_same_one():
 
 def rows_by_hand(fall: float = 0.1, seeds: int = 3, noise: float = 0.0) -> Rows:
     """Four layers of five heads, eight compositions. The auxiliary loss lowers everything by `fall`."""
-    rng, rows = seeded("by hand"), Rows()
+    rng, rows = seeded("by hand"), []
     chance = lambda: noise * float(torch.randn((), generator=rng))  # noqa: E731
     every = WORLD.space.compositions
     for variant, seed in product(("maskgit", "jepa"), range(seeds)):
@@ -308,7 +308,7 @@ def rows_by_hand(fall: float = 0.1, seeds: int = 3, noise: float = 0.0) -> Rows:
         for unit in range(20):
             said = {"kind": "unit", "layer": unit % 4, "unit": unit, "attribution": unit + 1.0, "ablation": unit + 2.0}
             rows.append(said | {"attribution_mean": 1.0, "ablation_mean": 1.0 + unit} | about)
-    return rows
+    return Rows(rows)
 
 
 def test_heads_are_judged_at_the_threshold_that_gives_the_papers_share():

@@ -31,14 +31,14 @@ SCALES = ("smoke", "laptop", "full")
 
 def accuracies(**means: float) -> Rows:
     """Rows of three seeds: `name=level2`, seen 0.95, level 1 halfway; a perfect tokenizer."""
-    rows = Rows({"kind": "ceiling", "variant": n, "probe": "cnn", "level": 2, "joint": 1.0} for n in means)
+    rows = [{"kind": "ceiling", "variant": n, "probe": "cnn", "level": 2, "joint": 1.0} for n in means]
     for name, level2 in means.items():
         variant = name.replace("_", "+").replace("0", ", ")
         for level, joint in ((0, 0.95), (1, (0.95 + level2) / 2), (2, level2)):
             for seed in range(3):
                 row = {"kind": "accuracy", "variant": variant, "seed": seed, "level": level, "step": 1, "joint": joint}
                 rows += [row | {"probe": p, "composition": "x"} for p in ("cnn", "read")]
-    return rows
+    return Rows(rows)
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -142,7 +142,7 @@ def test_at_full_scale_marks_keep_a_distance_and_go_beyond_the_clutter():
 
 def rows(reached: dict[str, tuple[int, ...]], extra: int = 0, exact: float = 1.0) -> Rows:
     """Three seeds that get so far: all pictures are complete up to there, and `extra` numbers further with too many objects."""
-    made = Rows({"kind": "detector", "objects": k, "exact": exact} for k in range(13))
+    made = [{"kind": "detector", "objects": k, "exact": exact} for k in range(13)]
     made += [{"kind": "real", "marks": k} for k in range(1, 13)]
     for name, seeds in reached.items():
         strict = int(name != "cluttered")
@@ -159,7 +159,7 @@ def rows(reached: dict[str, tuple[int, ...]], extra: int = 0, exact: float = 1.0
                 }
                 made += [row | {"kind": "added", "step": 9}]
                 made += [row | {"kind": "count", "step": 9, "right": float(k < 2)}]
-    return made
+    return Rows(made)
 
 
 def word(empty=(4, 4, 3), unconditional=(1, 1, 1), cluttered=(8, 7, 6), **kwargs) -> str:

@@ -285,7 +285,7 @@ def test_a_verdict_is_said_in_the_words_of_the_claim_unless_they_are_none(site):
 def test_a_strip_shows_what_a_verdict_would_have_been_earlier(tmp_path):
     folder = make_results(tmp_path) / "objectives"
     first, *others = read_json(folder / "claims.json")
-    told = [[100, "does not hold"], [2000, "partly"], [4000, first["verdict"]]]
+    told = [[100, "does not hold"], [2000, "partly"], [4000, "reproduced"]]
     (folder / "claims.json").write_text(json.dumps([first | {"earlier": told}, *others]))
     text = write_study(folder).read_text()
     cells = re.findall(r'<i class="([\w-]+)" title="up to update ([\d,]+): ', text)

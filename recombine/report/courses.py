@@ -11,8 +11,8 @@ from recombine.report.read import read_claims
 from recombine.report.site import in_order
 
 TONES = {"holds": "#2E9E6B", "partly": "#EDB458", "does not hold": "#D9675C"}
-WORDS = {"reproduced": "holds", "not reproduced": "does not hold"}
-TICKS = (30, 100, 300, 1000, 3000, 10_000)
+OWN = {"reproduced": "holds", "not reproduced": "does not hold"}
+TICKS = (100, 300, 1000, 3000, 10_000)
 
 
 def courses(results: Path) -> Image.Image:
@@ -30,7 +30,7 @@ def courses(results: Path) -> Image.Image:
             for left, wide, tone in cells(claim["earlier"]):
                 axis.barh(i, wide, 0.78, left, color=tone, edgecolor="white", lw=0.6)
         axis.set_xscale("log")
-        axis.set(xlabel="judged on the checkpoints up to this update", ylim=(len(claims) - 0.4, -0.6), xlim=(24, None))
+        axis.set(xlabel="judged on the checkpoints up to this update", ylim=(len(claims) - 0.4, -0.6), xlim=(70, None))
         axis.set_yticks(range(len(claims)), [f"{c['id']}, {c['study']}" for c in claims], ha="left")
         axis.set_xticks(TICKS, [f"{t:,}" for t in TICKS])
         axis.minorticks_off()
@@ -54,5 +54,5 @@ def cells(earlier: list[tuple[int, str]]) -> list[tuple[float, float, str]]:
     edges = (
         [steps[0] ** 2 / inner[0], *inner, steps[-1] ** 2 / inner[-1]] if inner else [steps[0] / 1.2, steps[0] * 1.2]
     )
-    tones = [TONES[WORDS.get(said, said)] for _, said in earlier]
+    tones = [TONES[OWN.get(said, said)] for _, said in earlier]
     return [(a, b - a, tone) for a, b, tone in zip(edges, edges[1:], tones, strict=False)]

@@ -157,7 +157,12 @@ def amounts(results: Path) -> Image.Image:
 def tried(results: Path) -> Image.Image:
     """Small blue triangles by MaskGIT and DiT, with one detail changed at a time."""
     board = Board(results, "details", ("wary", "read"))
-    changes = {"": "as usual", ", classes": "told classes", ", longer": "3 x updates", ", small": "half the size"}
+    changes = {
+        "": "as usual",
+        ", classes": "told classes",
+        ", longer": "3 x the updates",
+        ", small": "a ninth of the weights",
+    }
     changes |= {", cool": "temperature 0.7"}
     families = {"maskgit": "MaskGIT", "dit": "DiT"}
     lines = {family: {f"{family}{ending}": line for ending, line in changes.items()} for family in families}
@@ -195,7 +200,7 @@ def asked(results: Path) -> Image.Image:
     study, claims = (read_json(results / "length" / f"{part}.json") for part in ("study", "claims"))
     measured = {k: v for claim in claims for k, v in claim["measured"].items()}
     first = {r["variant"]: r["digest"] for r in reversed(study["runs"])}
-    tried = study["settings"]["recipe"]["evaluation"]["marks"]
+    numbers = study["settings"]["recipe"]["evaluation"]["marks"]
     left, wide = 196, EACH * (SIDE + 2) + APART
     page = Image.new("RGB", (left + len(MARKS) * wide + 110, 40 + len(TOLD) * (SIDE + GAP)), "white")
     pen = ImageDraw.Draw(page)
@@ -214,7 +219,7 @@ def asked(results: Path) -> Image.Image:
         sheet = Image.open(samples(results, first[variant])[-1])
         for k, marks in enumerate(MARKS):
             for j in range(EACH):
-                page.paste(cell(sheet, tried.index(marks), j, len(tried)), (left + k * wide + j * (SIDE + 2), y))
+                page.paste(cell(sheet, numbers.index(marks), j, len(numbers)), (left + k * wide + j * (SIDE + 2), y))
     return page
 
 

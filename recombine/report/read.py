@@ -4,6 +4,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ Record = dict[str, Any]
 VERDICTS = ("reproduced", "partly", "not reproduced", "not measured", "smoke")
 WORDS = ("reproduced", "holds", "partly", "not reproduced", "does not hold", "not measured", "smoke")
 """How verdicts are said, best first."""
+SAID = WORDS[:5]
+"""Where there is one."""
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -75,17 +78,19 @@ def read_claims(path: Path) -> list[Record]:
                 raise UsageError(f"{path}: claim {claim.get('id')!r} needs a text as its {key!r}")
         if claim["verdict"] not in VERDICTS:
             raise UsageError(f"{path}: {claim['verdict']!r} is no verdict; allowed are {', '.join(VERDICTS)}")
-        claim["earlier"] = earlier(claim.get("earlier") or [], claim["id"], path)
+        claim["earlier"] = course(claim.get("earlier", []), claim["id"], path)
     said = [claim["said"] if claim.get("said") in WORDS else claim["verdict"] for claim in claims]
     return [claim | {"said": words} for claim, words in zip(claims, said, strict=True)]
 
 
-def earlier(value: Any, claim: str, path: Path) -> list[tuple[int, str]]:
-    """Checkpoints and the verdicts on all up to each; none where the study does not say."""
+def course(value: Any, claim: str, path: Path) -> list[tuple[int, str]]:
+    """Checkpoints, in the order of training, and the verdicts on all up to each; none where the study does not say."""
     pairs = isinstance(value, list) and all(isinstance(v, list) and len(v) == 2 for v in value)
-    if pairs and all(type(step) is int and said in WORDS for step, said in value):
-        return [(step, said) for step, said in value]
-    raise UsageError(f"{path}: 'earlier' of claim {claim!r} must be a list of steps, each with a verdict")
+    if pairs and all(type(step) is int and said in SAID for step, said in value):
+        steps = [step for step, _ in value]
+        if all(a < b for a, b in pairwise([0, *steps])):
+            return [(step, said) for step, said in value]
+    raise UsageError(f"{path}: 'earlier' of claim {claim!r} must be a list of rising steps, each with a verdict")
 
 
 def records(value: Any, path: Path, what: str) -> list[Record]:

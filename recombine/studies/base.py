@@ -1,11 +1,11 @@
 """What a study is: a question, settings per scale, rows, claims judged from the rows, figures drawn from the rows."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from recombine.config import UsageError
 from recombine.figures import Figure
 
 Row = dict[str, float | int | str | None]
@@ -21,24 +21,33 @@ def about(doc: str | None) -> str:
 
 
 class Rows(list[Row]):
-    """Rows with a filter: `rows.where(part="order", seed=0)`; `rows.column("value")`. What was asked for once is found at once
-    when it is asked for again, as long as no row is added or taken away."""
+    """Rows with a filter: `rows.where(part="order", seed=0)`; `rows.column("value")`. They do not change: what was asked for
+    once is found at once when it is asked for again."""
 
     def where(self, **equal: Any) -> "Rows":
         found = self
         for name, value in equal.items():
-            found = found._by(name).get(value, Rows())
-        return Rows(found)
+            found = found.by(name).get(value, Rows())
+        return found
 
-    def _by(self, name: str) -> dict[Any, "Rows"]:
-        """All rows by what they say under a name."""
-        if self.__dict__.get("size") != len(self):
-            self.size, self.groups = len(self), {}
-        if name not in self.groups:
-            groups = self.groups[name] = defaultdict(Rows)
+    def by(self, name: str) -> dict[Any, "Rows"]:
+        """All rows by what they say under a name, in the order of first mention; None where they say nothing."""
+        known: dict[str, dict[Any, Rows]] = self.__dict__.setdefault("known", {})
+        if name not in known:
+            groups: dict[Any, list[Row]] = {}
             for row in self:
-                groups[row.get(name)].append(row)
-        return self.groups[name]
+                value = row.get(name)
+                if isinstance(value, (list, dict)):
+                    raise UsageError(f"rows are flat: {name!r} must be a number or a text, not {value!r}")
+                groups.setdefault(value, []).append(row)
+            known[name] = {value: Rows(some) for value, some in groups.items()}
+        return known[name]
+
+    def fixed(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("Rows do not change; make new ones")
+
+    append = extend = insert = pop = remove = clear = sort = reverse = fixed
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = fixed
 
     def column(self, name: str) -> list[Any]:
         return [r[name] for r in self]

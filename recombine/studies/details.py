@@ -1,14 +1,14 @@
 """Which details decide whether categories or values compose?
 
-The MaskGIT and the DiT of `objectives`, with one detail changed at a time, the same for both. None of them is about
-categories or values:
+The MaskGIT and the DiT of `objectives`, as they are there (base) and with one detail changed at a time, the same for both. None
+of them is what a model is trained to output:
 
 - classes: both are told the class of colour and size, not the true value;
 - centres: the same, but told as numbers: the centre of the class goes through the same MLP as a true value does;
 - far: objects go anywhere in the picture; position is told to no model and asked of none;
 - few: the training set holds 1,500 pictures a composition, seen hundreds of times, and not 60,000;
 - longer: three times the updates;
-- small: a transformer of half the depth and half the width;
+- small: a transformer of half the depth (rounded down) and half the width, a ninth of the weights;
 - cool: tokens are drawn at temperature 0.7; of MaskGIT alone, since DiT has none;
 - codes: the tokenizer, and nothing else, learns from pictures that vary more;
 - pictures: the model, and not its tokenizer, does.
@@ -120,10 +120,22 @@ def level2(rows: Rows, *details: str) -> tuple[dict[tuple[str, str], Found], dic
     return found, measured | {"judge": probe_of(rows)} | tops
 
 
+def leads(rows: Rows, probe: str | None = None) -> tuple[Found, Found]:
+    """How far DiT is ahead of MaskGIT at level 2, told values and told classes."""
+    found = {(f, d): over_seeds(rows, name_of(f, d), 2, late, probe) for f in FAMILIES for d in ("base", "classes")}
+    return gain(found["dit", "base"], found["maskgit", "base"]), gain(
+        found["dit", "classes"], found["maskgit", "classes"]
+    )
+
+
 def judge_labels(rows: Rows) -> Judgement:
-    found, measured = level2(rows, "base", "classes")
-    values, classes = (gain(found["dit", d], found["maskgit", d]) for d in ("base", "classes"))
+    """Other probes stand beside the one that judges."""
+    measured = level2(rows, "base", "classes")[1]
+    values, classes = leads(rows)
     turn = gain(values, classes)
+    known = {r["probe"] for r in rows.where(kind="accuracy")}
+    beside = {word: p for word, p in (("strict reader", "read"), ("made to choose", "cnn")) if p in known}
+    measured |= {"turn": turn.mean} | {f"turn, {word}": gain(*leads(rows, p)).mean for word, p in beside.items()}
     reverses = values.mean >= 0.2 and classes.mean <= -0.2
     return Judgement(
         (clear(turn, 0.5) and reverses) or ("partly" if turn.mean >= 0.3 else False), measured, turn.interval
@@ -169,11 +181,11 @@ def judge_codes(rows: Rows) -> Judgement:
     """Partly: in one family."""
     names = {(f, d): name_of(f, d) for f in FAMILIES for d in ("base", "codes", "pictures")}
     found = {key: over_seeds(rows, name, 2, late, "read") for key, name in names.items()}
-    leads = {f: gain(found[f, "pictures"], found[f, "codes"]) for f in FAMILIES}
-    passed = [found[f, "codes"].mean < 0.3 and leads[f].mean >= 0.3 for f in FAMILIES]
+    ahead = {f: gain(found[f, "pictures"], found[f, "codes"]) for f in FAMILIES}
+    passed = [found[f, "codes"].mean < 0.3 and ahead[f].mean >= 0.3 for f in FAMILIES]
     measured = {f"{names[key]}, strict reader": value.mean for key, value in found.items()}
     measured |= {f"{name}, judge": over_seeds(rows, name, 2, late).mean for name in names.values()}
-    return Judgement(all(passed) or ("partly" if any(passed) else False), measured, leads["maskgit"].interval)
+    return Judgement(all(passed) or ("partly" if any(passed) else False), measured, ahead["maskgit"].interval)
 
 
 def describe(settings: Details) -> dict[str, Any]:

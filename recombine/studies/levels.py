@@ -44,8 +44,12 @@ def trusted(rows: Rows, probe: str) -> bool:
 def curve(rows: Rows, variant: str, seed: int, level: int, column: str = "joint", probe: str | None = None) -> Curve:
     """The mean over a level's compositions at every checkpoint of one run."""
     some = rows.where(kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows))
-    steps = sorted({r["step"] for r in some})
-    return [(step, fmean(some.where(step=step).column(column))) for step in steps]
+    return means(some, column)
+
+
+def means(rows: Rows, column: str = "joint") -> Curve:
+    """Over all rows of each checkpoint."""
+    return [(step, fmean(some.column(column))) for step, some in sorted(rows.by("step").items())]
 
 
 def way(rows: Rows, probe: str, factor: str) -> list[tuple[float, float]]:

@@ -39,9 +39,8 @@ def asked_otherwise(rows: Rows) -> list[Asked]:
     start = {
         (o.name, seed): c.steps[begins(c)] for o in outcomes(rows) if o.facts["weak"] for seed, c in o.runs.items()
     }
-    held: dict[tuple[str, int], Rows] = {}
-    for row in rows.where(kind="asked"):
-        held.setdefault((row["variant"], row["seed"]), Rows()).append(row)
+    variants = rows.where(kind="asked").by("variant").items()
+    held = {(variant, seed): some for variant, seeds in variants for seed, some in seeds.by("seed").items()}
     top = max((r["level"] for r in rows.where(kind="accuracy", probe="cnn")), default=0)
     plain = rows.where(kind="accuracy", probe="cnn", level=top)
     found = []

@@ -69,13 +69,10 @@ class Outcome:
 
 def outcomes(rows: Rows) -> list[Outcome]:
     """All courses, in the order in which they were run."""
-    held: dict[str, dict[int, Rows]] = {}
-    rates: dict[str, dict[tuple[str, str], float]] = {}
-    for row in rows:
-        if row["kind"] in ("accuracy", "accuracy3") and row["probe"] == "cnn":
-            held.setdefault(row["variant"], {}).setdefault(row["seed"], Rows()).append(row)
-        if row["kind"] == "signal":
-            rates.setdefault(row["variant"], {})[row["space"], row["factor"]] = row["a"]
+    scored = Rows(r for r in rows if r["kind"] in ("accuracy", "accuracy3") and r["probe"] == "cnn")
+    held = {variant: some.by("seed") for variant, some in scored.by("variant").items()}
+    signals = rows.where(kind="signal").by("variant").items()
+    rates = {variant: {(r["space"], r["factor"]): r["a"] for r in some} for variant, some in signals}
     found = []
     for facts in rows.where(kind="course"):
         runs = {seed: curves(some) for seed, some in held.get(facts["variant"], {}).items()}

@@ -71,10 +71,8 @@ def judged_by(rows: Rows, variant: str) -> str:
 
 def looks(rows: Rows, variant: str, kind: str = "count") -> dict[tuple[int, int], Rows]:
     """(seed, step) -> the rows of one kind, in order."""
-    found: dict[tuple[int, int], Rows] = {}
-    for row in rows.where(kind=kind, variant=variant):
-        found.setdefault((row["seed"], row["step"]), Rows()).append(row)
-    return dict(sorted(found.items()))
+    seeds = rows.where(kind=kind, variant=variant).by("seed").items()
+    return dict(sorted(((seed, step), look) for seed, some in seeds for step, look in some.by("step").items()))
 
 
 def last(rows: Rows, variant: str, kind: str = "count") -> dict[int, Rows]:
