@@ -250,6 +250,14 @@ def test_how_level_2_comes_and_goes_over_training_is_as_quoted(variant, seed, to
     assert max(seen.values()) == pytest.approx(max(told.values()), abs=0.0051)
 
 
+@pytest.mark.parametrize(
+    ("variant", "told"), [("maskgit", (0.50, 0.58, 0.59)), ("maskgit, classes", (0.55, 0.60, 0.57))]
+)
+def test_how_additive_the_models_of_details_listen_is_as_quoted(variant, told):
+    rows = shipped("details").where(kind="dependence", variant=variant, step=5000).by("seed")
+    assert [fmean(some.column("additive")) for some in rows.values()] == pytest.approx(told, abs=0.0051)
+
+
 def test_the_strict_reader_does_not_see_the_ability_come_again():
     rows = shipped("details").where(kind="accuracy", variant="dit, longer", seed=0, probe="read", level=2)
     seen = {r["step"]: r["joint"] for r in rows}
