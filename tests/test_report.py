@@ -286,11 +286,24 @@ def test_a_strip_shows_what_a_verdict_would_have_been_earlier(tmp_path):
     folder = make_results(tmp_path) / "objectives"
     first, *others = read_json(folder / "claims.json")
     told = [[100, "does not hold"], [2000, "partly"], [4000, "reproduced"]]
-    (folder / "claims.json").write_text(json.dumps([first | {"earlier": told}, *others]))
+    known = {"cnn": "reproduced", "read": "not reproduced"}
+    (folder / "claims.json").write_text(json.dumps([first | {"earlier": told, "otherwise": known}, *others]))
     text = write_study(folder).read_text()
     cells = re.findall(r'<i class="([\w-]+)" title="up to update ([\d,]+): ', text)
     assert cells == [(said.replace(" ", "-"), f"{step:,}") for step, said in told]
     assert text.count('class="course"') == 1
+    assert re.findall(r'class="source other"><i class="([\w-]+)"></i>([\w :]+)<', text) == [
+        ("reproduced", "made to choose: reproduced"),
+        ("not-reproduced", "strict reader: not reproduced"),
+    ]
+
+
+@pytest.mark.parametrize("otherwise", [["cnn"], {"cnn": "fine"}, {"<b>": "partly"}, {"cnn": "smoke"}, None])
+def test_probes_that_are_none_are_refused_in_one_line(tmp_path, otherwise):
+    claim = {"id": "D1", "statement": "s", "verdict": "partly", "otherwise": otherwise}
+    (tmp_path / "claims.json").write_text(json.dumps([claim]))
+    with pytest.raises(UsageError, match="'otherwise' of claim 'D1' must be probes"):
+        read_claims(tmp_path / "claims.json")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from recombine.studies.details import leads
 from recombine.studies.interactions import power
 from recombine.studies.levels import best, curve, gain, late, level_mean, over_seeds, tolerance, way
 from recombine.studies.objectives import judge_continuous, judge_head, judge_maskgit
+from recombine.studies.otherwise import by_others
 from recombine.studies.which import triangles
 
 STUDIES = sorted(p.parent for p in RESULTS.glob("*/study.json"))
@@ -48,10 +49,38 @@ def test_what_each_verdict_would_have_been_earlier_follows_from_the_rows_too(fol
     found = stopping.courses(find(folder.name).claims, shipped(folder.name), facts["scale"], len(facts["seeds"]))
     assert [claim["earlier"] for claim in shown] == found
     assert all(c["earlier"][-1][1] == c["said"] for c in shown if c["earlier"])
+    assert [claim["otherwise"] for claim in shown] == by_others(
+        find(folder.name).claims, shipped(folder.name), facts["scale"], len(facts["seeds"])
+    )
 
 
 def claims_of(folder: Path) -> list[dict]:
     return read_json(folder / "claims.json")
+
+
+def test_verdicts_change_with_the_probe_as_quoted():
+    claims = {c["id"]: c for p in STUDIES if find(p.name).stops for c in claims_of(p) if c["otherwise"]}
+    turned = {i for i, c in claims.items() if {*c["otherwise"].values()} != {c["said"]}}
+    assert turned == {"D1", "D2", "D3", "D4", "B6", "B12", "B18", "B19", "B20"}
+    assert {*claims} - turned == {"D5", "D6", "D7", "B1", "B3", "B10"}
+    by_paper = {i: c["otherwise"].get("linear") for i, c in claims.items()}
+    assert [by_paper[i] for i in ("D1", "D2", "D3", "D4")] == ["not reproduced"] * 2 + ["reproduced"] * 2
+    assert [claims[i]["otherwise"]["cnn"] for i in ("D2", "D3", "D4")] == ["partly", "partly", "reproduced"]
+    assert [claims[i]["otherwise"]["read"] for i in ("D3", "D4")] == ["not reproduced"] * 2
+
+
+@pytest.mark.parametrize(
+    ("study", "variant", "linear", "cnn"),
+    [
+        ("objectives", "maskgit", 0.90, 0.21),
+        ("objectives", "mar", 0.91, 0.46),
+        ("objectives", "dit", 0.86, 0.86),
+        ("tokenizers", "vae", 1.0, 1.0),
+    ],
+)
+def test_what_probes_that_must_choose_say_is_as_quoted(study, variant, linear, cnn):
+    found = [over_seeds(shipped(study), variant, 2, late, probe).mean for probe in ("linear", "cnn")]
+    assert found == pytest.approx((linear, cnn), abs=0.0051)
 
 
 def test_verdicts_changed_on_the_way_as_quoted():

@@ -1,4 +1,4 @@
-"""docs/courses.png: what the claims on trained models would be called had one looked earlier."""
+"""docs/courses.png: what the claims on trained models would be called had one looked earlier, or with other eyes."""
 
 from io import BytesIO
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from PIL import Image
 
 from recombine.figures import STYLE
-from recombine.report.read import read_claims
+from recombine.report.read import PROBES, read_claims
 from recombine.report.site import in_order
 
 TONES = {"holds": "#2E9E6B", "partly": "#EDB458", "does not hold": "#D9675C"}
@@ -25,25 +25,48 @@ def courses(results: Path) -> Image.Image:
     folders = in_order([p.parent for p in results.glob("*/claims.json")])
     claims = [c for folder in folders for c in read_claims(folder / "claims.json") if c["earlier"]]
     with plt.rc_context(STYLE):
-        page, axis = plt.subplots(figsize=(9.0, 1.1 + 0.27 * len(claims)), facecolor="white", layout="constrained")
-        for i, claim in enumerate(claims):
-            for left, wide, tone in cells(claim["earlier"]):
-                axis.barh(i, wide, 0.78, left, color=tone, edgecolor="white", lw=0.6)
-        axis.set_xscale("log")
-        axis.set(xlabel="judged on the checkpoints up to this update", ylim=(len(claims) - 0.4, -0.6), xlim=(70, None))
-        axis.set_yticks(range(len(claims)), [f"{c['id']}, {c['study']}" for c in claims], ha="left")
-        axis.set_xticks(TICKS, [f"{t:,}" for t in TICKS])
-        axis.minorticks_off()
-        axis.grid(visible=False)
-        axis.spines[:].set_visible(False)
-        axis.tick_params("both", length=0)
-        axis.tick_params("y", pad=118)
+        page = plt.figure(figsize=(10.6, 1.6 + 0.27 * len(claims)), facecolor="white", layout="constrained")
+        when, who = page.subplots(1, 2, sharey=True, width_ratios=(3.4, 1))
+        over_time(when, claims)
+        by_probe(who, claims)
+        for axis in (when, who):
+            axis.set(ylim=(len(claims) - 0.4, -0.6))
+            axis.minorticks_off()
+            axis.grid(visible=False)
+            axis.spines[:].set_visible(False)
+            axis.tick_params("both", length=0)
+        when.set_yticks(range(len(claims)), [f"{c['id']}, {c['study']}" for c in claims], ha="left")
+        when.tick_params("y", pad=118)
         handles = [Patch(color=tone, label=word) for word, tone in TONES.items()]
-        axis.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(handles))
+        page.legend(handles=handles, loc="outside upper left", ncols=len(handles))
         buffer = BytesIO()
         page.savefig(buffer, format="png", dpi=110, facecolor="white")
         plt.close(page)
     return Image.open(buffer).convert("RGB")
+
+
+def over_time(axis: Any, claims: list[dict[str, Any]]) -> None:
+    for i, claim in enumerate(claims):
+        for left, wide, tone in cells(claim["earlier"]):
+            axis.barh(i, wide, 0.78, left, color=tone, edgecolor="white", lw=0.6)
+    axis.set_xscale("log")
+    axis.set(xlabel="judged on the checkpoints up to this update", xlim=(70, None))
+    axis.set_xticks(TICKS, [f"{t:,}" for t in TICKS])
+
+
+def by_probe(axis: Any, claims: list[dict[str, Any]]) -> None:
+    """At the end; nothing where a claim does not turn on what the judge says."""
+    names = ["the judge", *PROBES.values()]
+    for i, claim in enumerate(claims):
+        said = {"the judge": claim["said"], **claim["otherwise"]} if claim["otherwise"] else {}
+        for name, word in said.items():
+            axis.barh(i, 0.92, 0.78, names.index(name) - 0.46, color=tone_of(word))
+    axis.set(xlabel="at the end, judged by", xlim=(-0.5, len(names) - 0.5))
+    axis.set_xticks(range(len(names)), ["\n".join(name.rsplit(" ", 1)) for name in names])
+
+
+def tone_of(said: str) -> str:
+    return TONES[OWN.get(said, said)]
 
 
 def cells(earlier: list[tuple[int, str]]) -> list[tuple[float, float, str]]:
@@ -54,5 +77,5 @@ def cells(earlier: list[tuple[int, str]]) -> list[tuple[float, float, str]]:
     edges = (
         [steps[0] ** 2 / inner[0], *inner, steps[-1] ** 2 / inner[-1]] if inner else [steps[0] / 1.2, steps[0] * 1.2]
     )
-    tones = [TONES[OWN.get(said, said)] for _, said in earlier]
+    tones = [tone_of(said) for _, said in earlier]
     return [(a, b - a, tone) for a, b, tone in zip(edges, edges[1:], tones, strict=False)]

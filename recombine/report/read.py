@@ -16,6 +16,8 @@ WORDS = ("reproduced", "holds", "partly", "not reproduced", "does not hold", "no
 """How verdicts are said, best first."""
 SAID = WORDS[:5]
 """Where there is one."""
+PROBES = {"cnn": "made to choose", "linear": "linear probe", "read": "strict reader"}
+"""Those that may stand in for the judge."""
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -79,6 +81,7 @@ def read_claims(path: Path) -> list[Record]:
         if claim["verdict"] not in VERDICTS:
             raise UsageError(f"{path}: {claim['verdict']!r} is no verdict; allowed are {', '.join(VERDICTS)}")
         claim["earlier"] = course(claim.get("earlier", []), claim["id"], path)
+        claim["otherwise"] = others(claim.get("otherwise", {}), claim["id"], path)
     said = [claim["said"] if claim.get("said") in WORDS else claim["verdict"] for claim in claims]
     return [claim | {"said": words} for claim, words in zip(claims, said, strict=True)]
 
@@ -91,6 +94,15 @@ def course(value: Any, claim: str, path: Path) -> list[tuple[int, str]]:
         if all(a < b for a, b in pairwise([0, *steps])):
             return [(step, said) for step, said in value]
     raise UsageError(f"{path}: 'earlier' of claim {claim!r} must be a list of rising steps, each with a verdict")
+
+
+def others(value: Any, claim: str, path: Path) -> dict[str, str]:
+    """Probes, by the names that a page has for them, and the verdict by each; none where the study does not say."""
+    if isinstance(value, dict) and all(probe in PROBES and said in SAID for probe, said in value.items()):
+        return {PROBES[probe]: said for probe, said in value.items()}
+    raise UsageError(
+        f"{path}: 'otherwise' of claim {claim!r} must be probes ({', '.join(PROBES)}), each with a verdict"
+    )
 
 
 def records(value: Any, path: Path, what: str) -> list[Record]:

@@ -15,6 +15,7 @@ from recombine.machine import Machine
 from recombine.store import RunFolder, read_json, read_rows, write_json, write_rows
 from recombine.studies import MODULES, find
 from recombine.studies.base import Row, Rows, Scale, Study, judge
+from recombine.studies.otherwise import by_others
 from recombine.studies.stopping import courses
 
 TICK = 0.05
@@ -210,8 +211,8 @@ def _publish(study: Study, rows: Rows, facts: dict[str, Any], folder: Path) -> N
     known = (facts["scale"], len(facts["seeds"]))
     verdicts = [judge(c, rows, *known, facts["provenance"]).json(study.name) for c in study.claims]
     if study.stops:
-        found = courses(study.claims, rows, *known)
-        verdicts = [v | {"earlier": course} for v, course in zip(verdicts, found, strict=True)]
+        turns = zip(courses(study.claims, rows, *known), by_others(study.claims, rows, *known), strict=True)
+        verdicts = [v | {"earlier": e, "otherwise": o} for v, (e, o) in zip(verdicts, turns, strict=True)]
     write_json(folder / "study.json", facts | {"figures": figures})
     write_json(folder / "claims.json", verdicts)
 
