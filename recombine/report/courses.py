@@ -26,7 +26,7 @@ def courses(results: Path) -> Image.Image:
     claims = [c for folder in folders for c in read_claims(folder / "claims.json") if c["earlier"]]
     with plt.rc_context(STYLE):
         page = plt.figure(figsize=(10.6, 1.6 + 0.27 * len(claims)), facecolor="white", layout="constrained")
-        when, who = page.subplots(1, 2, sharey=True, width_ratios=(3.4, 1))
+        when, who = page.subplots(1, 2, sharey=True, width_ratios=(2.8, 1))
         over_time(when, claims)
         by_probe(who, claims)
         for axis in (when, who):
