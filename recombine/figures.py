@@ -19,6 +19,8 @@ SEEN, LEVEL1, LEVEL2 = "#56C1FF", "#FF95CA", "#ED220D"
 """The paper's colours: seen compositions, one factor away, two factors away."""
 LEVELS = (SEEN, LEVEL1, LEVEL2, "#7A0F5C", "#3D0A3A")
 CYCLE = ("#3B7DD8", "#E4572E", "#2A9D6F", "#8E5FC7", "#D9A21B", "#1FA3A8", "#C2477F", "#7A7F87")
+PROBES = {"wary": "the judge", "cnn": "made to choose", "linear": "linear probe", "read": "strict reader"}
+"""In the words of the docs; the one that judges first."""
 
 STYLE = {
     "font.family": "sans-serif",

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageChops, ImageColor
+from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from recombine.figures import LEVELS
 from recombine.report.courses import courses
@@ -71,5 +71,6 @@ def test_pictures_frame_compositions_in_the_colours_of_their_levels_and_are_thos
     colors = {c for _, c in picture.getcolors(1 << 20)}
     assert {ImageColor.getrgb(LEVELS[k]) for k in levels} <= colors
     assert shipped.size == picture.size
+    assert max(ImageStat.Stat(ImageChops.difference(picture, shipped)).mean) < 0.5, "make readme"
     coarse = [p.resize((p.width // 12, p.height // 12), Image.Resampling.BOX) for p in (picture, shipped)]
     assert max(high for _, high in ImageChops.difference(*coarse).getextrema()) < 40, "make readme"

@@ -306,9 +306,14 @@ def test_probes_that_are_none_are_refused_in_one_line(tmp_path, otherwise):
         read_claims(tmp_path / "claims.json")
 
 
-@pytest.mark.parametrize(
-    "earlier", ["often", [["100", "partly"]], [[100, "<b>"]], [[100]], [[True, "partly"]], {"a": 1}]
+NO_COURSES = (
+    *("often", {"a": 1}, False, None),
+    *([["100", "partly"]], [[100, "<b>"]], [[100]], [[True, "partly"]], [[1, "smoke"]]),
+    *([[0, "partly"]], [[2, "partly"], [2, "holds"]], [[9, "partly"], [2, "holds"]]),
 )
+
+
+@pytest.mark.parametrize("earlier", NO_COURSES)
 def test_a_strip_that_is_none_is_refused_in_one_line(tmp_path, earlier):
     claim = {"id": "D1", "statement": "s", "verdict": "partly", "earlier": earlier}
     (tmp_path / "claims.json").write_text(json.dumps([claim]))

@@ -236,7 +236,7 @@ def test_how_far_labels_turn_the_families_round_is_as_quoted(probe, values, clas
     ("probe", "told"),
     [
         ("cnn", {"dit": 0.87, "maskgit": 0.09, "dit, classes": 0.27, "maskgit, classes": 0.88}),
-        ("cnn", {"dit, longer": 0.55, "dit, small": 0.46}),
+        ("cnn", {"dit, longer": 0.55, "dit, small": 0.46, "maskgit, longer": 0.38}),
         ("wary", {"dit": 0.24, "maskgit": 0.01, "dit, classes": 0.01, "maskgit, classes": 0.54}),
         ("wary", {"maskgit, longer": 0.17, "maskgit, small": 0.01, "maskgit, cool": 0.05}),
         ("wary", {"dit, longer": 0.25, "dit, small": 0.26}),

@@ -1,5 +1,8 @@
 """What a claim would be called had one looked earlier."""
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +95,14 @@ def test_groups_hold_every_row_once_in_its_order(rows):
     groups = Rows(rows).by("a")
     assert sorted(map(str, rows)) == sorted(str(r) for some in groups.values() for r in some)
     assert all(some == [r for r in rows if r.get("a") == value] for value, some in groups.items())
+
+
+def test_rows_can_be_copied_and_sent():
+    rows = Rows([{"a": 1}, {"a": 2}])
+    rows.where(a=1)
+    for made in (copy.copy(rows), copy.deepcopy(rows), pickle.loads(pickle.dumps(rows))):
+        assert made == rows
+        assert made.where(a=2) == [{"a": 2}]
 
 
 def test_rows_do_not_change_and_are_flat():

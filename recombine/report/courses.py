@@ -1,51 +1,46 @@
 """docs/courses.png: what the claims on trained models would be called had one looked earlier, or with other eyes."""
 
-from io import BytesIO
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
-from recombine.figures import STYLE
-from recombine.report.read import PROBES, read_claims
+from recombine.figures import PROBES
+from recombine.report.plate import plate
+from recombine.report.read import Record, read_claims
 from recombine.report.site import in_order
+from recombine.studies.base import OWN
 
 TONES = {"holds": "#2E9E6B", "partly": "#EDB458", "does not hold": "#D9675C"}
-OWN = {"reproduced": "holds", "not reproduced": "does not hold"}
 TICKS = (100, 300, 1000, 3000, 10_000)
 
 
 def courses(results: Path) -> Image.Image:
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import Patch
-
     folders = in_order([p.parent for p in results.glob("*/claims.json")])
     claims = [c for folder in folders for c in read_claims(folder / "claims.json") if c["earlier"]]
-    with plt.rc_context(STYLE):
-        page = plt.figure(figsize=(10.6, 1.6 + 0.27 * len(claims)), facecolor="white", layout="constrained")
-        when, who = page.subplots(1, 2, sharey=True, width_ratios=(2.8, 1))
-        over_time(when, claims)
-        by_probe(who, claims)
-        for axis in (when, who):
-            axis.set(ylim=(len(claims) - 0.4, -0.6))
-            axis.minorticks_off()
-            axis.grid(visible=False)
-            axis.spines[:].set_visible(False)
-            axis.tick_params("both", length=0)
-        when.set_yticks(range(len(claims)), [f"{c['id']}, {c['study']}" for c in claims], ha="left")
-        when.tick_params("y", pad=118)
-        handles = [Patch(color=tone, label=word) for word, tone in TONES.items()]
-        page.legend(handles=handles, loc="outside upper left", ncols=len(handles))
-        buffer = BytesIO()
-        page.savefig(buffer, format="png", dpi=110, facecolor="white")
-        plt.close(page)
-    return Image.open(buffer).convert("RGB")
+    return plate((10.6, 1.6 + 0.27 * len(claims)), partial(draw, claims), layout="constrained")
 
 
-def over_time(axis: Any, claims: list[dict[str, Any]]) -> None:
+def draw(claims: list[Record], page: Any) -> None:
+    from matplotlib.patches import Patch
+
+    when, who = page.subplots(1, 2, sharey=True, width_ratios=(2.8, 1))
+    over_time(when, claims)
+    by_probe(who, claims)
+    for axis in (when, who):
+        axis.set(ylim=(len(claims) - 0.4, -0.6))
+        axis.minorticks_off()
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+        axis.tick_params("both", length=0)
+    when.set_yticks(range(len(claims)), [f"{c['id']}, {c['study']}" for c in claims], ha="left")
+    when.tick_params("y", pad=118)
+    handles = [Patch(color=tone, label=word) for word, tone in TONES.items()]
+    page.legend(handles=handles, loc="outside upper left", ncols=len(handles))
+
+
+def over_time(axis: Any, claims: list[Record]) -> None:
     for i, claim in enumerate(claims):
         for left, wide, tone in cells(claim["earlier"]):
             axis.barh(i, wide, 0.78, left, color=tone, edgecolor="white", lw=0.6)
@@ -54,11 +49,11 @@ def over_time(axis: Any, claims: list[dict[str, Any]]) -> None:
     axis.set_xticks(TICKS, [f"{t:,}" for t in TICKS])
 
 
-def by_probe(axis: Any, claims: list[dict[str, Any]]) -> None:
+def by_probe(axis: Any, claims: list[Record]) -> None:
     """At the end; nothing where a claim does not turn on what the judge says."""
-    names = ["the judge", *PROBES.values()]
+    judge, *_ = names = list(PROBES.values())
     for i, claim in enumerate(claims):
-        said = {"the judge": claim["said"], **claim["otherwise"]} if claim["otherwise"] else {}
+        said = {judge: claim["said"], **claim["otherwise"]} if claim["otherwise"] else {}
         for name, word in said.items():
             axis.barh(i, 0.92, 0.78, names.index(name) - 0.46, color=tone_of(word))
     axis.set(xlabel="at the end, judged by", xlim=(-0.5, len(names) - 0.5))

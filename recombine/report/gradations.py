@@ -1,13 +1,15 @@
 """docs/between.png: the way from one composition to its neighbours, and what each judge still takes for where it began."""
 
-from io import BytesIO
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from PIL import Image
 
-from recombine.figures import CYCLE, STYLE
+from recombine.figures import CYCLE
 from recombine.measure.between import SHARES, ways
+from recombine.report.plate import plate
 from recombine.rng import seeded
 from recombine.store import read_rows
 from recombine.studies.base import Rows
@@ -24,36 +26,28 @@ JUDGES = {
 
 
 def between(results: Path) -> Image.Image:
-    import matplotlib
+    return plate((10.4, 4.7), partial(draw, Rows(read_rows(results / "judges" / "rows.jsonl"))))
 
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
 
+def draw(rows: Rows, page: Any) -> None:
     world = Shapes2D()
     along = list(ways(world, at_most_one_new(world.space)))
-    rows = Rows(read_rows(results / "judges" / "rows.jsonl"))
-    with plt.rc_context(STYLE):
-        page = plt.figure(figsize=(10.4, 4.7), facecolor="white")
-        upper, lower = page.subfigures(2, 1, height_ratios=(1.1, 1.6))
-        for axis, (here, there, factor), color in zip(upper.subplots(len(along), 1), along, CYCLE, strict=False):
-            axis.imshow(strip(world, here, there), extent=(-0.05, 1.05, 0, 0.1), interpolation="nearest")
-            axis.set_ylabel(factor, rotation=0, ha="right", va="center", color=color)
-            axis.set(xticks=(), yticks=())
-            axis.grid(visible=False)
-            axis.spines[:].set_visible(False)
-        axes = lower.subplots(1, len(JUDGES), sharey=True)
-        for axis, ((version, probe), title) in zip(axes, JUDGES.items(), strict=True):
-            for (_, _, factor), color in zip(along, CYCLE, strict=False):
-                points = way(rows.where(version=version), probe, factor)
-                axis.plot(*zip(*points, strict=True), color=color, marker="o", ms=3, label=factor)
-            axis.axhline(0.5, color="#7A7F87", lw=0.8, ls=":")
-            axis.set(title=title, xlabel="share of the way", xlim=(0, 1), ylim=(-0.03, 1.03))
-        axes[0].set_ylabel("read as small blue triangle")
-        axes[-1].legend()
-        buffer = BytesIO()
-        page.savefig(buffer, format="png", dpi=110, facecolor="white")
-        plt.close(page)
-    return Image.open(buffer).convert("RGB")
+    upper, lower = page.subfigures(2, 1, height_ratios=(1.1, 1.6))
+    for axis, (here, there, factor), color in zip(upper.subplots(len(along), 1), along, CYCLE, strict=False):
+        axis.imshow(strip(world, here, there), extent=(-0.05, 1.05, 0, 0.1), interpolation="nearest")
+        axis.set_ylabel(factor, rotation=0, ha="right", va="center", color=color)
+        axis.set(xticks=(), yticks=())
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+    axes = lower.subplots(1, len(JUDGES), sharey=True)
+    for axis, ((version, probe), title) in zip(axes, JUDGES.items(), strict=True):
+        for (_, _, factor), color in zip(along, CYCLE, strict=False):
+            points = way(rows.where(version=version), probe, factor)
+            axis.plot(*zip(*points, strict=True), color=color, marker="o", ms=3, label=factor)
+        axis.axhline(0.5, color="#7A7F87", lw=0.8, ls=":")
+        axis.set(title=title, xlabel="share of the way", xlim=(0, 1), ylim=(-0.03, 1.03))
+    axes[0].set_ylabel("read as small blue triangle")
+    axes[-1].legend()
 
 
 def strip(world: Shapes2D, here: tuple[int, ...], there: tuple[int, ...]) -> object:

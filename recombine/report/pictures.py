@@ -43,7 +43,7 @@ def cover(results: Path) -> Image.Image:
 
 SIDE, LINE, GAP, APART, HEAD, FOOT = 118, 30, 8, 22, 62, 28
 """Of a board, in pixels: a tile, the words below it, the room between tiles and between blocks, words above and below all."""
-PROBES = {"wary": "the judge", "read": "by the strict reader"}
+NAMED = {"wary": "the judge", "read": "by the strict reader"}
 
 
 class Block(NamedTuple):
@@ -86,7 +86,7 @@ class Board:
         high = HEAD + len(lines) * (SIDE + LINE)
         page = Image.new("RGB", (left + len(blocks) * (wide + APART) - APART, high + FOOT), "white")
         pen = ImageDraw.Draw(page)
-        words = " / ".join(PROBES[p] for p in self.probes)
+        words = " / ".join(NAMED[p] for p in self.probes)
         pen.text((left, high + FOOT / 2), f"below each: the share accepted by {words}", INK, font(15), "lm")
         for i, line in enumerate(lines):
             pen.text((left - 12, HEAD + i * (SIDE + LINE) + SIDE / 2), line, INK, font(17), "rm")
@@ -162,8 +162,8 @@ def tried(results: Path) -> Image.Image:
         ", classes": "told classes",
         ", longer": "3 x the updates",
         ", small": "a ninth of the weights",
+        ", cool": "temperature 0.7",
     }
-    changes |= {", cool": "temperature 0.7"}
     families = {"maskgit": "MaskGIT", "dit": "DiT"}
     lines = {family: {f"{family}{ending}": line for ending, line in changes.items()} for family in families}
     return board.page([Block(title, None, board.furthest, lines[family]) for family, title in families.items()])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.config import UsageError
+from recombine.figures import PROBES
 
 Record = dict[str, Any]
 VERDICTS = ("reproduced", "partly", "not reproduced", "not measured", "smoke")
@@ -16,8 +17,6 @@ WORDS = ("reproduced", "holds", "partly", "not reproduced", "does not hold", "no
 """How verdicts are said, best first."""
 SAID = WORDS[:5]
 """Where there is one."""
-PROBES = {"cnn": "made to choose", "linear": "linear probe", "read": "strict reader"}
-"""Those that may stand in for the judge."""
 SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 

@@ -46,6 +46,9 @@ class Rows(list[Row]):
     def fixed(self, *_: Any, **__: Any) -> Any:
         raise TypeError("Rows do not change; make new ones")
 
+    def __reduce__(self) -> tuple[type, tuple[list[Row]]]:
+        return Rows, (list(self),)
+
     append = extend = insert = pop = remove = clear = sort = reverse = fixed
     __setitem__ = __delitem__ = __iadd__ = __imul__ = fixed
 
@@ -89,7 +92,8 @@ class Study:
     """One question. `settings(scale)` is a frozen dataclass, open to --set; `compute(settings, lab)` yields rows; `draw`
     makes the figures from rows alone. `widget` names an interactive part of the page (report/widgets/<widget>.html);
     `describe(settings)` adds what the page needs to know (the factor space, the levels, the paper's curve). `stops`: whether
-    its claims are on where training ends, so that it can be asked what they would be had it ended earlier."""
+    its claims are on where training ends, so that it can be asked what they would be had one looked earlier, or had another
+    probe judged."""
 
     name: str
     question: str
@@ -125,6 +129,11 @@ class Verdict:
         if self.judgement is None or self.small:
             return "not measured"
         return {True: "reproduced", False: "not reproduced", "partly": "partly"}[self.judgement.holds]
+
+    @property
+    def given(self) -> bool:
+        """Whether there is one."""
+        return self.word not in ("smoke", "not measured")
 
     @property
     def said(self) -> str:

@@ -22,9 +22,9 @@ def courses(claims: tuple[Claim, ...], rows: Rows, scale: Scale, seeds: int) -> 
 
     def course(claim: Claim) -> Course:
         last = judged(claim, rows)
-        models = asked(claim, rows, last.judgement) if claim.trained and measured(last) else []
+        models = asked(claim, rows, last.judgement) if claim.trained and last.given else []
         found = [(step, judged(claim, known(step))) for step in checkpoints(rows, models)]
-        return [[step, verdict.said] for step, verdict in found if measured(verdict)]
+        return [[step, verdict.said] for step, verdict in found if verdict.given]
 
     return [course(claim) for claim in claims]
 
@@ -55,7 +55,3 @@ def learned(rows: Rows, variant: str) -> int:
     """Where a variant first draws what it saw, by the probe that judges; 0 where it never does."""
     seen = means(rows.where(kind="accuracy", variant=variant, level=0, probe=probe_of(rows)))
     return next((int(step) for step, mean in seen if mean >= LEARNED), 0)
-
-
-def measured(verdict: Verdict) -> bool:
-    return verdict.word not in ("smoke", "not measured")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recombine.figures import CYCLE, LEVELS, Figure, canvas, level_name
+from recombine.figures import CYCLE, LEVELS, PROBES, Figure, canvas, level_name
 from recombine.studies.base import Rows
 from recombine.studies.levels import curve, late, over_seeds, probe_of, seeds_of, trusted, way
 from recombine.worlds.factors import RESERVED
@@ -16,8 +16,6 @@ EXPLAINED = {
     "linear": "the paper's linear probe on pixels, which must choose",
     "read": "the world's own reader, which fits shapes and may refuse",
 }
-SHORT = {"wary": "the judge", "cnn": "made to choose", "linear": "linear probe", "read": "strict reader"}
-"""Probes in the words of the docs."""
 ABREAST = 5
 """Panels side by side, at most."""
 
@@ -93,10 +91,10 @@ def abreast(count: int) -> int:
 def others(rows: Rows, folder: Path) -> list[Figure]:
     """By the other probes, if there are any; a figure for each where one could not show them all."""
     variants, probes = variants_of(rows), [p for p in probes_of(rows) if p != probe_of(rows)]
-    said = {p: f"'{SHORT.get(p, p)}' is {EXPLAINED.get(p, 'another probe')}" for p in probes}
+    said = {p: f"'{PROBES.get(p, p)}' is {EXPLAINED.get(p, 'another probe')}" for p in probes}
     if len(variants) > ABREAST:
         apart = {
-            p: Figure(f"probe-{p}", f"By another probe: {SHORT.get(p, p)}", f"The same samples; {said[p]}.")
+            p: Figure(f"probe-{p}", f"By another probe: {PROBES.get(p, p)}", f"The same samples; {said[p]}.")
             for p in probes
         }
         return [panels(rows, folder, f, [(v, p) for v in variants], abreast(len(variants))) for p, f in apart.items()]
@@ -114,7 +112,7 @@ def panels(rows: Rows, folder: Path, figure: Figure, which: list[tuple[str, str]
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
                 plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
             finish(
-                axis, variant if alike else f"{variant}: {SHORT.get(probe, probe)}", last_of(rows), axis is axes[0][-1]
+                axis, variant if alike else f"{variant}: {PROBES.get(probe, probe)}", last_of(rows), axis is axes[0][-1]
             )
         for line in axes:
             line[0].set_ylabel("joint accuracy")
@@ -147,7 +145,7 @@ def ends(rows: Rows, folder: Path, figure: Figure, lines: dict[str, dict[str, st
                 axis.plot(at, [v.mean for v in found.values()], color=color, label=line)
                 for x, value in zip(at, found.values(), strict=True):
                     axis.scatter([x] * len(value.values), value.values, s=14, color=color, alpha=0.7, zorder=3)
-            axis.set(title=SHORT[probe], xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03))
+            axis.set(title=PROBES[probe], xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03))
         axes[0][0].set_ylabel("level 2")
         if len(lines) > 1:
             axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -196,7 +194,7 @@ def tolerances(rows: Rows, folder: Path) -> list[Figure]:
             for name, color in zip(dict.fromkeys(some.column("factor")), CYCLE, strict=False):
                 axis.plot(*zip(*way(some, probe, name), strict=True), color=color, label=name, marker="o", ms=3)
             axis.axhline(0.5, color="#7A7F87", lw=0.8, ls=":")
-            axis.set(title=SHORT.get(probe, probe), xlabel="share of the way", ylim=(-0.03, 1.03), xlim=(0, 1))
+            axis.set(title=PROBES.get(probe, probe), xlabel="share of the way", ylim=(-0.03, 1.03), xlim=(0, 1))
         axes[0][0].set_ylabel("read as asked for")
         axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return [figure]
