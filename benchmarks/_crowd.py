@@ -7,7 +7,7 @@ from multiprocessing.synchronize import Barrier
 
 import torch
 
-from recombine.machine import Machine
+from recombine.runtime import Runtime
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.unet import UNetConfig
 from recombine.objectives.diffusion import Diffusion
@@ -40,16 +40,16 @@ def steps_per_second(processes: int, seconds: float) -> float:
 
 def one(barrier: Barrier, tells: Connection, seconds: float) -> None:
     torch.set_num_threads(1)
-    machine, objective = Machine.find("auto", quiet=True), Diffusion()
-    large, space = machine.device.type == "cuda", Circles().space
+    runtime, objective = Runtime.find("auto", quiet=True), Diffusion()
+    large, space = runtime.device.type == "cuda", Circles().space
     net = (UNetConfig() if large else UNetConfig((8, 16), 1, 2, 16)).build(Conditioning(), SHAPE, space)
     train = TrainConfig(batch=128 if large else 8, precision="bfloat16" if large else "float32")
-    fit = Fit(net, objective.loss, train, machine)
-    picture = torch.randn(train.batch, *SHAPE, device=machine.device)
-    condition = Circles().condition((0, 0), train.batch, machine.device)
+    fit = Fit(net, objective.loss, train, runtime)
+    picture = torch.randn(train.batch, *SHAPE, device=runtime.device)
+    condition = Circles().condition((0, 0), train.batch, runtime.device)
 
     def step() -> None:
-        rng = seeded("bench", fit.step, device=machine.device)
+        rng = seeded("bench", fit.step, device=runtime.device)
         fit.advance((picture, condition, objective.draw(picture.shape, rng)))
 
     for _ in range(WARM):

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import bpy
-from mathutils import Vector
+from mathutils import FlatParams
 
-PLACE = Vector((7.4811, -6.5076, 5.3437))
+PLACE = FlatParams((7.4811, -6.5076, 5.3437))
 SENSOR = 24.0
 """Millimetres across a square picture: the middle three quarters of CLEVR's sensor of 32."""
 
@@ -41,12 +41,12 @@ def solid(told: dict) -> None:
     made.data.materials.append(material("solid", told["rgb"], told["material"] == "metal"))
 
 
-def towards_middle(place: Vector) -> tuple:
+def towards_middle(place: FlatParams) -> tuple:
     return (-place).to_track_quat("-Z", "Y").to_euler()
 
 
 def lamp(told: dict) -> None:
-    place = Vector(told["place"])
+    place = FlatParams(told["place"])
     bpy.ops.object.light_add(type="AREA", location=place, rotation=towards_middle(place))
     data = bpy.context.object.data
     data.energy, data.size, data.color = 2.15 * told["power"], told["side"], told["rgb"]
@@ -58,7 +58,7 @@ def stage(job: dict, told: dict) -> None:
     scene = bpy.context.scene
     bpy.ops.mesh.primitive_plane_add(size=60)
     bpy.context.object.data.materials.append(material("floor", [0.8, 0.8, 0.8], False))
-    place = PLACE + Vector(told["camera"])
+    place = PLACE + FlatParams(told["camera"])
     bpy.ops.object.camera_add(location=place, rotation=towards_middle(place))
     scene.camera = bpy.context.object
     scene.camera.data.lens, scene.camera.data.sensor_width = 35.0, SENSOR

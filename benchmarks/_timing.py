@@ -8,7 +8,7 @@ import torch
 
 
 def seconds(work: Callable[[], object], device: str = "cpu", repeats: int = 5) -> float:
-    """The best of some repeats after one to warm up: the one least disturbed by others on the machine. None: the one."""
+    """The best of some repeats after one to warm up: the one least disturbed by others on the runtime. None: the one."""
     found = []
     for _ in range(repeats + 1):
         begin = time.perf_counter()

@@ -17,9 +17,9 @@ from PIL import Image
 from recombine.rng import seeded
 from recombine.worlds.scenes.fuse import fusing
 from recombine.worlds.scenes.gallery import sheet
-from recombine.worlds.scenes.lamps import LAMPS
+from recombine.worlds.scenes.lights import LAMPS
 from recombine.worlds.scenes.scene import COLORS, MATERIALS, SHAPES, Scene
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 CASES, SHOWN, SAMPLES = {"1 to 3 objects": (1, 2, 3) * 8, "9 objects": (9,) * 6}, (2, 3, 4, 5, 7, 9), 32
 

@@ -60,7 +60,7 @@ def on_gpu(core: list[dict]) -> list[dict]:
     read = per_second(lambda: WORLD.read(images), len(many), "cuda")
     return [
         {"name": f"{name}, GPU", "value": v, "unit": "pictures/s", "ratio": v / row["value"], "beside": "one core"}
-        for name, v, row in (("render", render, core[0]), ("read", read, core[1]))
+        for name, v, row in (("render", render, core[0]), ("oracle", read, core[1]))
     ]
 
 

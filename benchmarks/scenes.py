@@ -13,7 +13,7 @@ from recombine.rng import seeded
 from recombine.worlds.scenes.draw import draw
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.shot import shots
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 CASES = {"1 to 3 objects": (Scenes(), (1, 2, 3)), "12 slots": (Scenes(counts=(12,)), (9, 9, 9))}
 

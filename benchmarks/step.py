@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from _plain import PlainDiT, PlainStep
 
-from recombine.machine import Machine
+from recombine.runtime import Runtime
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiT, DiTConfig
 from recombine.nets.transformer import TransformerConfig
@@ -56,12 +56,12 @@ def ceiling(device: torch.device) -> float:
     return 2 * n**3 / timed(lambda: a @ b, device, 5, 20)
 
 
-def ours(shape: tuple[int, ...], machine: Machine):
+def ours(shape: tuple[int, ...], runtime: Runtime):
     depth, width, heads, side, patch, batch = shape
-    device, objective = machine.device, Diffusion()
+    device, objective = runtime.device, Diffusion()
     net = DiT(DiTConfig(TransformerConfig(depth, width, heads), patch), Conditioning(), (3, side, side), SPACE)
     precision = "bfloat16" if device.type == "cuda" else "float32"
-    fit = Fit(net, objective.loss, TrainConfig(batch=batch, precision=precision), machine)
+    fit = Fit(net, objective.loss, TrainConfig(batch=batch, precision=precision), runtime)
     pool = torch.randn(1024, 3, side, side, device=device)
     condition = Condition(
         torch.zeros(1024, 3, dtype=torch.long, device=device),
@@ -90,15 +90,15 @@ def plain(shape: tuple[int, ...], device: torch.device):
     return step
 
 
-def compare(name: str, machine: Machine) -> dict:
-    gpu = machine.device.type == "cuda"
+def compare(name: str, runtime: Runtime) -> dict:
+    gpu = runtime.device.type == "cuda"
     shape = (SHAPES if gpu else TINY)[name]
     depth, width, _, side, patch, batch = shape
     count = (100 if name == "small" else 15) if gpu else 2
-    slow = timed(plain(shape, machine.device), machine.device, 5, count)
-    fast = timed(ours(shape, machine), machine.device, 10, count)
+    slow = timed(plain(shape, runtime.device), runtime.device, 5, count)
+    fast = timed(ours(shape, runtime), runtime.device, 10, count)
     length, size = (side // patch) ** 2, name.partition(",")[0]
-    work, top = flops(depth, width, length, batch), ceiling(machine.device)
+    work, top = flops(depth, width, length, batch), ceiling(runtime.device)
     return {
         "name": f"training step, {size}: {length} tokens, depth {depth}, width {width}, batch {batch}",
         "ratio": slow / fast,
@@ -107,16 +107,16 @@ def compare(name: str, machine: Machine) -> dict:
         "share_of_ceiling": work / fast / top,
         "plain_share": work / slow / top,
         "ceiling_tflops": top / 1e12,
-        "compile": machine.compile,
-        **machine.facts(),
+        "compile": runtime.compile,
+        **runtime.facts(),
     }
 
 
 def main() -> Iterator[dict]:
-    machine = Machine.find("auto")
+    runtime = Runtime.find("auto")
     torch.manual_seed(0)
     for name in SHAPES:
-        yield compare(name, machine)
+        yield compare(name, runtime)
 
 
 if __name__ == "__main__":

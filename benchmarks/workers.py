@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from _crowd import steps_per_second
 
-from recombine.sharing import side_by_side
+from recombine.pipeline.engines.mps import side_by_side
 
 PROCESSES, SECONDS = 6, 6.0
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from recombine.config import UsageError
-from recombine.machine import commit
+from recombine.runtime import commit
 
 
 def folder() -> Path:

@@ -1,35 +1,54 @@
 """The command line: parsing and printing only. torch is imported when a command needs it, not before."""
 
 import json
-import os
+import signal
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from recombine.config import UsageError
+from recombine.config import UsageError, nearest
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 Names = Annotated[
-    list[str], typer.Argument(metavar="STUDY...", help="Studies to run, or 'tour' for every pillar once.")
+    list[str],
+    typer.Argument(metavar="STUDY...", help="Studies to run, 'tour' for every pillar once, or a file of your own."),
 ]
 ScaleOption = Annotated[str, typer.Option(help="smoke, laptop or full.")]
-SeedsOption = Annotated[int, typer.Option(help="Number of seeds; 0 = the scale's own (1, 1, 3).")]
+SeedsOption = Annotated[int, typer.Option(help="Number of seeds; 0 = the scale's own (1, 1, 5).")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 OutOption = Annotated[Path, typer.Option(help="Where results go.")]
 SetOption = Annotated[
     list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.train.steps=500.")
 ]
-WorkersOption = Annotated[int, typer.Option(help="Processes that train at the same time, over all GPUs.")]
+WorkersOption = Annotated[int, typer.Option(help="How many runs are trained at the same time.")]
+EngineOption = Annotated[str, typer.Option(help="Where workers run: local, slurm or ray.")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Train again even where a run is on disk.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 DirArgument = Annotated[
     Path | None, typer.Argument(metavar="[DIR]", help="A results folder; default: the shipped results.")
 ]
-SEEDS = {"smoke": 1, "laptop": 1, "full": 3}
+SEEDS = {"smoke": 1, "laptop": 1, "full": 5}
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from recombine import __version__
+        from recombine.provenance import commit
+
+        print(f"recombine {__version__} ({commit()})")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Version and commit.")
+    ] = False,
+) -> None:
+    """Can a generative model draw what it has never seen? Studies that are run and judged."""
 
 
 @app.command("list")
@@ -38,53 +57,52 @@ def list_(
     scale: ScaleOption = "laptop",
     json_: JsonOption = False,
 ) -> None:
-    """Every study: its question, paper, claims and cost. Of one study also what it is about, and all that --set can change."""
-    from recombine.studies import MODULES, TOUR, find
+    """Every study: its question, paper, claims and cost. Of one study also its settings, all that --set can change."""
+    from recombine.studies import TOUR
+    from recombine.studies.catalogue import catalogue
 
     if name:
-        return _tell(find(name), _known(scale), json_)
-    studies = [find(name) for name in MODULES]
+        return _print_study(name, _known(scale), json_)
+    entries = catalogue()
     if json_:
-        entries = [_entry(s) for s in studies]
         print(json.dumps([*entries, {"name": "tour", "question": "Every pillar once.", "parts": list(TOUR)}], indent=1))
-        return
-    for s in studies:
-        costs = "; ".join(f"{k}: {v}" for k, v in s.cost.items())
-        print(
-            f"{s.name:<14}{s.question}\n{'':<14}{_source(s)} · claims {', '.join(c.id for c in s.claims)}\n{'':<14}{costs}\n"
-        )
-    print(f"{'tour':<14}Every pillar once: {', '.join(TOUR)}.")
+        return None
+    for e in entries:
+        costs = "; ".join(f"{k}: {v}" for k, v in e["cost"].items())
+        ids = ", ".join(c["id"] for c in e["claims"])
+        print(f"{e['name']:<17}{e['question']}\n{'':<17}{_source(e)} · claims {ids}\n{'':<17}{costs}\n")
+    print(f"{'tour':<17}Every pillar once: {', '.join(TOUR)}.")
+    return None
 
 
 def _known(scale: str) -> Any:
     if scale not in SEEDS:
-        raise UsageError(f"--scale {scale}: not one of {', '.join(SEEDS)}")
+        raise UsageError(f"--scale {scale}: not one of {', '.join(SEEDS)}{nearest(scale, SEEDS)}")
     return scale
 
 
-def _tell(study: Any, scale: Any, as_json: bool) -> None:
+def _print_study(name: str, scale: Any, as_json: bool) -> None:
     from recombine.config import leaves
+    from recombine.studies import find
+    from recombine.studies.catalogue import entry
 
-    settings = dict(leaves(study.settings(scale)))
+    study = find(name)
+    e, settings = entry(study), dict(leaves(study.settings(scale)))
     if as_json:
-        print(json.dumps(_entry(study) | {"about": study.about, "scale": scale, "settings": settings}, indent=1))
+        print(json.dumps(e | {"about": study.about, "scale": scale, "settings": settings}, indent=1))
         return
-    print(f"{study.name}: {study.question}\n{_source(study)}\n\n{study.about}\n")
+    print(f"{study.name}: {study.question}\n{_source(e)}\n\n{study.about}\n")
     for claim in study.claims:
         print(f"{claim.id:<5}{claim.statement}\n{'':<5}expected: {claim.expected}")
     print("\n" + "\n".join(f"{k:<7}{v}" for k, v in study.cost.items()))
     print(f"\nSettings at scale {scale}, for --set path=value; the end of a path will do where it is the only one:\n")
-    wide = max(map(len, settings))
-    print("\n".join(f"  {path:<{wide}}  {value}" for path, value in settings.items()))
+    width = max(map(len, settings))
+    print("\n".join(f"  {path:<{width}}  {value}" for path, value in settings.items()))
 
 
-def _source(study: Any) -> str:
-    return study.paper if study.paper.startswith("beyond") else f"paper {study.paper}"
-
-
-def _entry(study: Any) -> dict[str, Any]:
-    claims = [{"id": c.id, "statement": c.statement, "expected": c.expected, "paper": c.paper} for c in study.claims]
-    return {"name": study.name, "question": study.question, "paper": study.paper, "claims": claims, "cost": study.cost}
+def _source(entry: dict[str, Any]) -> str:
+    paper = entry["paper"]
+    return paper if paper.startswith("beyond") else f"paper {paper}"
 
 
 @app.command()
@@ -97,36 +115,54 @@ def run(
     set_: SetOption = [],  # noqa: B006
     fresh: FreshOption = False,
     workers: WorkersOption = 1,
+    engine: EngineOption = "local",
 ) -> None:
     """Train or compute what is missing, measure, judge, and write the report."""
     scale = _known(scale)
-    if seeds < 0:
-        raise UsageError(f"--seeds {seeds}: must be positive")
-    if workers < 1:
-        raise UsageError(f"--workers {workers}: must be positive")
-    from recombine.config import override
-    from recombine.studies import TOUR, find
+    for option, value in (("--seeds", seeds or 1), ("--workers", workers)):
+        if value < 1:
+            raise UsageError(f"{option} {value}: must be positive")
+    from recombine.pipeline.engines import find_engine
+    from recombine.pipeline.plan import Command
+    from recombine.studies import TOUR
 
-    studies = [find(n) for name in names for n in (TOUR if name == "tour" else (name,))]
-    settings = [override(s.settings(scale), *set_) for s in studies]
-    from recombine.machine import Machine
-    from recombine.report.site import write_site
-    from recombine.studies.lab import Lab, run_study
-    from recombine.studies.workers import Plan, spread
+    find_engine(engine)
+    studies = tuple(dict.fromkeys(n for name in names for n in (TOUR if name == "tour" else (name,))))
+    studies = tuple(str(Path(n).resolve()) if n.endswith(".py") else n for n in studies)
+    command = Command(studies, scale, seeds or SEEDS[scale], tuple(set_), device, str(out), workers)
+    _run(command, engine, fresh)
 
-    machine = Machine.find(device, tensorboard=str(out / "tensorboard"))
-    lab = Lab(machine, out, scale, seeds or SEEDS[scale], fresh)
+
+def _run(command: Any, engine: str, fresh: bool) -> None:
+    from recombine.pipeline.run import run as carry_out
+    from recombine.runtime import Runtime
+
+    out = Path(command.out)
     _writable(out)
-    taken = tuple(s.name for s in studies)
-    plan = Plan(taken, tuple(set_), lab.scale, lab.seeds, device, out, fresh, lab.began, workers)
-    with spread(plan, lab.note) if workers > 1 else nullcontext(iter(taken)) as through:
-        for study, chosen, _ in zip(studies, settings, through, strict=True):
-            lab.note(f"== {study.name}: {study.question}")
-            run_study(study, chosen, lab)
-    if lab.machine.rank == 0:
+    runtime = Runtime.find(command.device, tensorboard=str(out / "tensorboard"))
+    summarise = _summariser(runtime)
+    folders = []
+    for plan in carry_out(command, engine, fresh, runtime):
+        if runtime.rank == 0 and summarise:
+            folders.append(summarise(plan, out, command.scale, command.seeds, runtime.facts()))
+    if runtime.rank == 0 and folders:
+        from recombine.report.site import write_site
+
         page = write_site(out)
-        _print_claims([out / s.name for s in studies])
+        _print_summary(folders)
         print(f"\nReport: {page.resolve()}")
+
+
+def _summariser(runtime: Any) -> Any:
+    """How a study is summarised; None where the packages for it are not installed: then runs are left for another machine."""
+    try:
+        from recombine.studies.summary import summarise
+    except ModuleNotFoundError as error:
+        if error.name not in ("polars", "msgspec", "matplotlib", "jinja2"):
+            raise
+        runtime.log(f"{error.name} is not installed: runs are made here, the same command judges them where it is")
+        return None
+    return summarise
 
 
 def _writable(out: Path) -> None:
@@ -135,48 +171,44 @@ def _writable(out: Path) -> None:
 
     if out.is_file():
         raise UsageError(f"--out {out}: is a file, not a folder")
-    trial = out / f".writable.{os.getpid()}"
+    trial = out / ".writable"
     write_atomic(trial, "")
     trial.unlink(missing_ok=True)
 
 
-def _print_claims(folders: list[Path]) -> None:
-    from recombine.store import read_rows
-    from recombine.studies.base import Rows
-    from recombine.studies.claims import table
-    from recombine.studies.levels import summary
+def _print_summary(folders: list[Path]) -> None:
+    from recombine.analysis.levels import summary
+    from recombine.analysis.table import read_table
+    from recombine.report.claims import print_claims
 
     for folder in folders:
-        for line in summary(Rows(read_rows(folder / "rows.jsonl"))):
+        for line in summary(read_table(folder / "rows.parquet")):
             print(f"{folder.name}: {line}")
-    table([f / "claims.json" for f in folders], brief=True)
+    print_claims([f / "claims.json" for f in folders], brief=True)
 
 
 @app.command()
 def claims(
     directory: DirArgument = None,
     json_: JsonOption = False,
-    again: Annotated[bool, typer.Option("--again", help="Judge and draw the rows anew first.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Judge and plot the rows anew first.")] = False,
 ) -> None:
     """The table of all claims: expected, measured, verdict. DIR may also be the folder of one study."""
-    from recombine.studies.claims import read_all, shipped, table
+    from recombine.report.claims import claim_files, print_claims, read_claims
 
-    root = directory or shipped()
-    here = "" if (root / "study.json").exists() else "*/"
+    paths = claim_files(directory)
     if again:
-        from recombine.machine import commit
-        from recombine.studies.lab import judge_again
+        from recombine.provenance import commit
+        from recombine.studies import find
+        from recombine.studies.summary import judge_again
 
-        rules = commit()  # before the results, which may be part of it, change
-        for path in sorted(root.glob(f"{here}study.json")):
-            judge_again(path.parent, rules)
-    paths = sorted(root.glob(f"{here}claims.json"))
-    if not paths:
-        raise UsageError(f"{root}: no claims there (looked for <study>/claims.json)")
+        judged_by = commit()  # before the results, which may be part of the checkout, change
+        for path in paths:
+            judge_again(find(path.parent.name), path.parent, judged_by)
     if json_:
-        print(json.dumps(read_all(paths), indent=1))
+        print(json.dumps([c for path in paths for c in read_claims(path)], indent=1))
     else:
-        table(paths)
+        print_claims(paths)
 
 
 @app.command()
@@ -202,7 +234,7 @@ def check(
     """What a folder of your own pictures holds, and what a study would make of it; nothing is trained."""
     from recombine.worlds.folder import Folder
 
-    print("\n".join(Folder.open(folder, table, size=size or None).told()))
+    print("\n".join(Folder.open(folder, table, size=size or None).report()))
 
 
 @app.command()
@@ -216,7 +248,8 @@ def bench(
 
 
 def main() -> None:
-    """Exit status: 0 done, 1 a run failed, 2 wrong usage or bad input (one line, no traceback)."""
+    """Exit status: 0 done, 1 a run failed, 2 wrong usage or bad input (one line, no traceback), 130 interrupted."""
+    signal.signal(signal.SIGTERM, _interrupted)
     try:
         if app(sys.argv[1:] or ["--help"], standalone_mode=False) == 130:  # how typer tells of Ctrl-C
             raise KeyboardInterrupt
@@ -233,11 +266,16 @@ def main() -> None:
         _stop_other(error)
 
 
+def _interrupted(number: int, frame: Any) -> None:
+    """SIGTERM, by which schedulers preempt, is met as Ctrl-C is."""
+    raise KeyboardInterrupt
+
+
 def _stop_other(error: Exception) -> None:
     """Click's usage errors are one line and exit 2; a run that failed says so and exits 1."""
     if hasattr(error, "format_message"):
         _stop(error.format_message(), 2)
-    if type(error).__name__ == "Diverged":
+    if type(error).__name__ in ("Diverged", "TaskFailed", "EngineError"):
         _stop(str(error), 1)
     raise error
 

@@ -1,50 +1,62 @@
-"""Run folders: named by content, written atomically, resumable. JSON lines and safetensors only; nothing is ever unpickled.
+"""Files: written whole or not at all, verified when read. A run folder holds JSON lines and safetensors, never a pickle.
 
-<root>/runs/<digest>/config.json  metrics.jsonl  samples/  state.safetensors  model.safetensors  done.json (last)
-and basis.txt, where a run stands on the weights of another.
+<root>/runs/<digest>/
+  config.json         what the run is: its config and the digests of its parents
+  rows.jsonl          what it logged and measured, one JSON object a line
+  samples/            sheets of samples
+  state.safetensors   everything the next update depends on; progress.json beside it
+  model.safetensors   the weights (moving average) at the end
+  done.json           written last: provenance, and the checksum of every file that others read
 """
 
 import hashlib
 import json
 import os
 import struct
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
-from torch import Tensor
+from recombine.config import UsageError
 
-from recombine.config import UsageError, digest, from_json, to_json
-
-try:
-    import fcntl
-except ImportError:  # no such locks on Windows: there, one process at a time
-    fcntl = None
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Row = dict[str, Any]
-_HELD: set[Path] = set()
-"""Folders that this process works in."""
+CHECKED = ("rows.jsonl", "model.safetensors")
+"""Files of a finished run that others read; done.json holds their checksums."""
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """All of it or nothing, also when the process is killed or the disk is full."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """All of it or nothing, also when the process is killed or the disk is full. The temporary file is created
+    exclusively under a random name, so nothing that lies there is written through."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "wb") as file:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    try:
+        with open(handle, "wb") as file:
             file.write(data.encode() if isinstance(data, str) else data)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -55,44 +67,46 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
     write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def read_json(path: Path) -> Any:
+def read_bytes(path: Path) -> bytes:
     try:
-        return json.loads(path.read_text())
+        return path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError:
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_bytes(path))
+    except (ValueError, RecursionError):
         raise UsageError(f"{path} is not valid JSON") from None
 
 
-def read_rows(path: Path) -> list[Row]:
+def parse_rows(data: bytes, path: Path) -> list[Row]:
     """The complete lines of a JSON-lines file; a last line cut off by a kill is left out."""
-    if not path.exists():
-        return []
-    *lines, _cut = path.read_bytes().split(b"\n")
+    *lines, _cut = data.split(b"\n")
     try:
-        return [json.loads(line) for line in lines]
-    except ValueError:
-        raise UsageError(f"{path} is not valid JSON lines") from None
+        rows = [json.loads(line) for line in lines]
+    except (ValueError, RecursionError):
+        rows = [None]
+    if not all(isinstance(row, dict) for row in rows):
+        raise UsageError(f"{path} is not valid JSON lines")
+    return rows
+
+
+def read_rows(path: Path) -> list[Row]:
+    return parse_rows(read_bytes(path), path) if path.exists() else []
+
+
+def checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run on disk. `config` decides its result and its name. `basis`: the fingerprint of the weights it stands on, where
-    those are another run's: a tokenizer that is trained again, on a GPU, is never quite the same."""
+    """One run on disk, named by its digest."""
 
     root: Path
-    config: Any
-    basis: str = ""
-
-    @cached_property
-    def digest(self) -> str:
-        return digest(self.config)
-
-    @property
-    def title(self) -> str:
-        """For whoever watches: what it trains, where that is not a study's own model, and its name."""
-        kinds = {"ProbeConfig": "probe", "DetectorConfig": "detector", "TokenizerRun": "tokenizer"}
-        return f"{kinds.get(type(self.config).__name__, 'run')} {self.digest}"
+    digest: str
 
     @property
     def path(self) -> Path:
@@ -102,172 +116,149 @@ class RunFolder:
     def done(self) -> bool:
         return (self.path / "done.json").exists()
 
-    @property
-    def made(self) -> float:
-        """When this folder was begun, in seconds since 1970; 0 where there is none."""
-        with suppress(FileNotFoundError):  # another process may be erasing it
-            return (self.path / "config.json").stat().st_mtime
-        return 0.0
+    def facts(self) -> Row:
+        """What done.json says; empty where the run is not done."""
+        path = self.path / "done.json"
+        found = read_json(path) if path.exists() else {}
+        if not isinstance(found, dict) or not isinstance(found.get("files", {}), dict):
+            raise UsageError(f"{path} is damaged; delete {self.path} or use --fresh to make the run again")
+        return found
 
     @property
-    def hollow(self) -> bool:
-        """Whether it is done, but its weights are gone; its rows are there."""
-        return self.done and not (self.path / "model.safetensors").exists()
+    def weights(self) -> str:
+        """The checksum of its weights, by which others know them; empty where it has none."""
+        return self.facts().get("files", {}).get("model.safetensors", "")
 
     @property
-    def fingerprint(self) -> str:
-        """Of its weights, by which others know them; empty where it is not done."""
-        with suppress(FileNotFoundError):
-            return json.loads((self.path / "done.json").read_text()).get("weights", "")
-        return ""
+    def weights_missing(self) -> bool:
+        """Whether it is done and has rows, but its weights are gone (results are shared without them)."""
+        return bool(self.weights) and not (self.path / "model.safetensors").exists()
 
-    @property
-    def stale(self) -> bool:
-        """Whether it was made on other weights than those it stands on."""
-        stood = ""
-        with suppress(FileNotFoundError):
-            stood = (self.path / "basis.txt").read_text()
-        return bool(self.basis and self.made) and stood != self.basis
-
-    @contextmanager
-    def held(self, wait: bool = True) -> Iterator[bool]:
-        """True: no other command works in this folder while the block runs. False, at once and only if `wait` is not wished:
-        another one does. A lock goes with its process, also with one that is killed. Of the processes that torchrun starts the
-        first one locks for all."""
-        if self.path in _HELD or int(os.environ.get("RANK", 0)) > 0:
-            yield True
-            return
-        with ExitStack() as stack:
-            if mine := _lock(self.root / ".locks" / self.digest, wait, stack):
-                _HELD.add(self.path)
-                stack.callback(_HELD.discard, self.path)
-            yield mine
-
-    def open(self) -> None:
-        """Make the folder and write its config; a folder that is there must hold this very config. (Where it does, nothing is
-        built from it, so configs of anybody's own classes are fine.)"""
+    def begin(self, config: Any) -> None:
+        """Make the folder and write its config; a folder that is there must hold this very config."""
         path = self.path / "config.json"
-        if path.exists():
-            if read_json(path) != to_json(self.config):
-                read_config(self.path)
-            return
-        if self.basis:
-            write_atomic(self.path / "basis.txt", self.basis)
-        write_json(path, to_json(self.config))
+        if not path.exists():
+            write_json(path, config)
+        elif read_json(path) != json.loads(json.dumps(config)):
+            raise UsageError(
+                f"{path} is not the config of run {self.digest}; it was altered, or made by another version; "
+                "--fresh starts over"
+            )
 
     def erase(self) -> None:
-        """Start over: everything goes, the word "done" first."""
-        for name in (
-            "done.json",
-            "state.safetensors",
-            "spent.json",
-            "model.safetensors",
-            "metrics.jsonl",
-            "config.json",
-            "basis.txt",
-        ):
-            (self.path / name).unlink(missing_ok=True)
-
-    def sweep(self) -> None:
-        """Remove half-written weights that a kill in mid-save left behind."""
-        for name in ("state", "model"):
-            for stale in self.path.glob(f".{name}.safetensors.*.tmp"):
-                stale.unlink(missing_ok=True)
+        """Remove the run. done.json goes first, so that a kill in between leaves no run that seems whole."""
+        (self.path / "done.json").unlink(missing_ok=True)
+        rmtree(self.path, ignore_errors=True)
 
     def append(self, rows: Iterable[Row]) -> None:
+        path = self.path / "rows.jsonl"
         try:
-            with open(self.path / "metrics.jsonl", "a") as file:
+            with open(path, "a") as file:
                 file.write("".join(json.dumps(row) + "\n" for row in rows))
         except OSError as error:
-            raise UsageError(f"cannot write {self.path / 'metrics.jsonl'}: {error.strerror or error}") from None
+            raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+
+    def write_rows(self, rows: Iterable[Row]) -> None:
+        write_rows(self.path / "rows.jsonl", rows)
 
     def rows(self) -> list[Row]:
-        return read_rows(self.path / "metrics.jsonl")
+        """Its rows; those of a finished run are verified."""
+        path = self.path / "rows.jsonl"
+        if not self.done:
+            return read_rows(path)
+        return parse_rows(self.verified("rows.jsonl"), path)
 
     def rewind(self, step: int) -> None:
         """Forget what a run resumed at `step` will write again, the same: later training rows, and measurements from
         `step` on (a kill may have cut one short)."""
-        keep = lambda r: r["step"] < step or (r["step"] == step and r["kind"] == "train")  # noqa: E731
-        write_rows(self.path / "metrics.jsonl", [r for r in self.rows() if keep(r)])
+        kept = []
+        for row in self.rows():
+            if row["step"] < step or (row["step"] == step and row["kind"] == "train"):
+                kept.append(row)
+        self.write_rows(kept)
 
-    def save_state(self, tensors: dict[str, Tensor], step: int, spent: dict[str, float] | None = None) -> None:
+    def save_state(self, tensors: dict[str, "Tensor"], step: int, spent: dict[str, float] | None = None) -> None:
         """`spent`: the seconds it took so far, in a file of its own: equal runs have equal states, but not equal times."""
         self._save("state.safetensors", tensors, step)
-        if spent:
-            write_json(self.path / "spent.json", spent)
+        write_json(self.path / "progress.json", spent or {})
 
     def spent(self) -> dict[str, float]:
-        path = self.path / "spent.json"
-        return read_json(path) if path.exists() else {}
+        """Seconds that an unfinished run has taken so far, and how many of them it measured."""
+        path = self.path / "progress.json"
+        found = read_json(path) if path.exists() else {}
+        return {key: found[key] for key in ("seconds", "measuring") if key in found}
 
-    def save_model(self, tensors: dict[str, Tensor], step: int) -> str:
-        """The fingerprint of what was saved."""
-        return hashlib.sha256(self._save("model.safetensors", tensors, step)).hexdigest()[:16]
+    def load_state(self) -> tuple[dict[str, "Tensor"], int, dict[str, float]] | None:
+        """The last saved state, its step and the seconds spent; None for a run that has not saved yet."""
+        state = self.path / "state.safetensors"
+        if not state.exists():
+            return None
+        return (*load_tensors(read_bytes(state), state, self.digest), self.spent())
 
-    def _save(self, name: str, tensors: dict[str, Tensor], step: int) -> bytes:
-        """One metadata entry, not two: safetensors writes several in random order, and equal runs must be equal files."""
+    def save_model(self, tensors: dict[str, "Tensor"], step: int) -> None:
+        self._save("model.safetensors", tensors, step)
+
+    def load_model(self) -> dict[str, "Tensor"]:
+        path = self.path / "model.safetensors"
+        data = self.verified(path.name) if self.done else read_bytes(path)
+        return load_tensors(data, path, self.digest)[0]
+
+    def _save(self, name: str, tensors: dict[str, "Tensor"], step: int) -> None:
+        """One metadata entry, not two: safetensors writes several in random order, and equal runs must be equal files.
+        The body's checksum stands in it, so that a flipped bit is noticed."""
+        from safetensors.torch import save
+
         held = {k: v.detach().contiguous() for k, v in tensors.items()}
-        data = save(held, metadata={"run": f"{self.digest} step {step}"})
+        body = checksum(_body(save(held)))
+        data = save(held, metadata={"run": f"{self.digest} step {step} sha256 {body}"})
         write_atomic(self.path / name, data)
+
+    def verified(self, name: str) -> bytes:
+        """The bytes of a file of a finished run, as they were when it finished."""
+        data, known = read_bytes(self.path / name), self.facts().get("files", {}).get(name)
+        if known is not None and checksum(data) != known:
+            raise UsageError(
+                f"{self.path / name} was altered after the run finished (its checksum differs); delete {self.path} or use "
+                "--fresh to make the run again"
+            )
         return data
 
-    def load_state(self) -> tuple[dict[str, Tensor], int] | None:
-        """The last saved state and its step, or None for a run that has not saved yet."""
-        path = self.path / "state.safetensors"
-        return load_tensors(path, self.digest) if path.exists() else None
-
-    def load_model(self) -> dict[str, Tensor]:
-        return load_tensors(self.path / "model.safetensors", self.digest)[0]
-
     def finish(self, facts: Row) -> None:
-        write_json(self.path / "done.json", facts)
-        (self.path / "spent.json").unlink(missing_ok=True)
+        """Written last: from now on the run is done."""
+        files = {}
+        for name in CHECKED:
+            path = self.path / name
+            if path.exists():
+                files[name] = checksum(read_bytes(path))
+        write_json(self.path / "done.json", {**facts, "files": files})
+        (self.path / "progress.json").unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove half-written files that a kill in mid-save left behind."""
+        for stale in self.path.glob(".*.tmp"):
+            stale.unlink(missing_ok=True)
 
 
-def lockable(root: Path) -> bool:
-    """Whether processes can keep each other out of run folders under `root`."""
-    with ExitStack() as first, ExitStack() as second:
-        trial = root / ".locks" / "trial"
-        return _lock(trial, True, first) and not _lock(trial, False, second)
+def _body(data: bytes) -> bytes:
+    """The tensors of a safetensors file, without its header."""
+    return data[8 + struct.unpack("<Q", data[:8])[0] :]
 
 
-def _lock(path: Path, wait: bool, stack: ExitStack) -> bool:
-    """Lock a file until the stack unwinds; False where another process has. Where files cannot be locked or written, nobody can
-    be kept out: True."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = stack.enter_context(open(path, "w"))  # noqa: SIM115
-        if fcntl:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def load_tensors(path: Path, digest: str) -> tuple[dict[str, Tensor], int]:
+def load_tensors(data: bytes, path: Path, digest: str) -> tuple[dict[str, "Tensor"], int]:
     """Tensors and step of a safetensors file. One that is cut off, altered or of another run is refused in one line."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
     try:
-        tensors = load_file(path)
-        with open(path, "rb") as file:
-            header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        owner, _, step = header["__metadata__"]["run"].partition(" step ")
+        tensors = load(data)
+        header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
+        owner, _, rest = header["__metadata__"]["run"].partition(" step ")
+        step, _, body = rest.partition(" sha256 ")
+        if checksum(_body(data)) != body:
+            raise ValueError("checksum")
         step = int(step)
-    except (SafetensorError, OSError, ValueError, KeyError, struct.error) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, struct.error) as error:
         raise UsageError(f"{path} is corrupt or cut off ({type(error).__name__}); use --fresh to start over") from None
     if owner != digest:
         raise UsageError(f"{path} belongs to run {owner}, not to {digest}; use --fresh to start over")
     return tensors, step
-
-
-def read_config(folder: Path, trust: tuple[str, ...] = ("recombine",)) -> Any:
-    """The config of a run folder, perhaps a stranger's: classes outside the trusted packages are refused, and so is a config
-    that is not the one the folder is named by (altered, or written when configs had other fields)."""
-    path = folder / "config.json"
-    config = from_json(read_json(path), trust=trust, path=str(path))
-    if digest(config) != folder.name:
-        raise UsageError(
-            f"{path} is not the config of run {folder.name}; it was altered, or made by another version; --fresh starts over"
-        )
-    return config

@@ -1,4 +1,4 @@
-"""One thread: on a small machine several threads make the same tests take six seconds or two minutes."""
+"""One thread: on a small runtime several threads make the same tests take six seconds or two minutes."""
 
 import os
 

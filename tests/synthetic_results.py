@@ -34,7 +34,7 @@ def trained(directory: Path) -> Path:
         {"digest": digest(v, s), "label": f"{v}, seed {s}", "variant": v, "seed": s} for v in VARIANTS for s in range(3)
     ]
     rows = [row for run in runs for row in accuracy_rows(run)]
-    for probe, code in itertools.product(("read", "linear"), CODES):
+    for probe, code in itertools.product(("oracle", "linear"), CODES):
         about = {"kind": "probe", "probe": probe, "composition": code, "level": LEVELS[code]}
         rows.append(about | {"joint": real(code), "n": 4096})
     study = {
@@ -137,7 +137,7 @@ def accuracy(variant: str, seed: int, code: str, step: int, harder: float = 0.0)
 
 def accuracy_rows(run: dict) -> list[dict]:
     found = []
-    for step, code, probe in itertools.product(STEPS, CODES, ("read", "linear")):
+    for step, code, probe in itertools.product(STEPS, CODES, ("oracle", "linear")):
         joint = accuracy(run["variant"], run["seed"], code, step, 0.02 * (probe == "linear"))
         spread = 1.96 * math.sqrt(joint * (1 - joint) / 256 + 1e-5)
         row = {"kind": "accuracy", "run": run["digest"], "variant": run["variant"], "seed": run["seed"], "step": step}
@@ -178,11 +178,11 @@ FIGURE = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
  width="504pt" height="200pt" viewBox="0 0 504 200">
-<defs><style type="text/css">*{stroke-linejoin: round}</style><path id="mark" d="M0 -4L4 4L-4 4Z" style="fill: #3B7DD8"/></defs>
+<defs><style type="text/css">*{stroke-linejoin: round}</style><path id="location" d="M0 -4L4 4L-4 4Z" style="fill: #3B7DD8"/></defs>
 <path d="M40 170H490" style="stroke: currentColor; stroke-width: 0.8"/><path d="M40 170V10" style="stroke: currentColor"/>
 <path d="M40 20C120 180 180 40 260 90S380 168 490 168" style="fill: none; stroke: #E4572E; stroke-width: 2"
  clip-path="url(#clip)"/>
-<use xlink:href="#mark" x="260" y="90"/><clipPath id="clip"><rect x="40" y="0" width="450" height="200"/></clipPath>
+<use xlink:href="#location" x="260" y="90"/><clipPath id="clip"><rect x="40" y="0" width="450" height="200"/></clipPath>
 <text x="45" y="190" style="font: 10px sans-serif; fill: currentColor">training time</text></svg>
 """
 
@@ -210,7 +210,7 @@ def hostile(directory: Path) -> Path:
     study["widget"] = "../templates/base"
     (folder / "study.json").write_text(json.dumps(study))
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
-    rows = [{**r, "probe": BAD if r["probe"] == "read" else r["probe"], "note": BAD} for r in rows]
+    rows = [{**r, "probe": BAD if r["probe"] == "oracle" else r["probe"], "note": BAD} for r in rows]
     (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     claims = json.loads((folder / "claims.json").read_text())
     claims[0] |= {

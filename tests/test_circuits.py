@@ -12,8 +12,8 @@ from tiny import QUIET
 from torch import nn
 
 from recombine.config import UsageError
-from recombine.measure.capture import Place, captured, cut, edited, precisely, watched
-from recombine.measure.circuits import (
+from recombine.evaluate.capture import Place, captured, cut, edited, precisely, watched
+from recombine.evaluate.circuits import (
     ablation,
     attribution,
     chance,
@@ -25,7 +25,7 @@ from recombine.measure.circuits import (
     resting,
     units_of,
 )
-from recombine.measure.heads import (
+from recombine.evaluate.attention_heads import (
     Heads,
     breadth,
     changed,
@@ -35,13 +35,13 @@ from recombine.measure.heads import (
     threshold_for,
     without_each,
 )
-from recombine.measure.probes import Reader
+from recombine.evaluate.probes import Oracle
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
-from recombine.objectives.base import Objective
+from recombine.objectives.objective import Objective
 from recombine.objectives.diffusion import Diffusion
-from recombine.objectives.heads import Categorical, Denoising, Mixture
+from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.objectives.jepa import Jepa
 from recombine.objectives.masked import Decoding, Masked
 from recombine.objectives.solvers import Euler
@@ -56,7 +56,7 @@ from recombine.studies.lab import Lab
 from recombine.studies.recipe import Evaluation, Recipe
 from recombine.studies.runs import Run
 from recombine.tokenizers.autoencoder import Autoencoder
-from recombine.tokenizers.base import Tokenizer, look_up, nearest
+from recombine.tokenizers.tokenizer import Tokenizer, look_up, nearest
 from recombine.tokenizers.bottlenecks import VQ
 from recombine.train.fit import TrainConfig
 from recombine.worlds.factors import code
@@ -68,7 +68,7 @@ CODES = torch.randn(11, 4, generator=seeded("codes"))
 NET = DiTConfig(TransformerConfig(depth=2, width=32, heads=2), patch=1)
 FAMILIES = {"maskgit": Masked(Categorical()), "givt": Masked(Mixture(4)), "mar": Masked(Denoising(3, 16, 1, 2))}
 FAMILIES |= {"dit": Diffusion(), "causal": Masked(causal=True)}
-each_family = pytest.mark.parametrize("objective", FAMILIES.values(), ids=FAMILIES)
+each_family = pytest.location.parametrize("objective", FAMILIES.values(), ids=FAMILIES)
 
 
 def made(objective: Objective) -> nn.Module:
@@ -97,15 +97,15 @@ def test_watching_and_cutting_nothing_change_nothing_bit_for_bit(objective):
     net = made(objective)
     loss, heads, units = fixed(objective, net), heads_of(net), units_of(net)
     plain = loss().detach()
-    with captured(net, [*heads.places, *units]) as held:
+    with captured(net, [*heads.layout, *units]) as held:
         assert torch.equal(loss().detach(), plain)
-    assert [held[p].shape for p in heads.places] == [(6, 15, 32)] * 2
+    assert [held[p].shape for p in heads.layout] == [(6, 15, 32)] * 2
     assert [held[p].shape for p in units] == [(6, 15, 128)] * 2
     with watched(net, units):
         assert torch.equal(loss().detach(), plain)
-    with cut(net, heads.places[0], slice(0, 0)), cut(net, units[1], torch.tensor([], dtype=torch.long)):
+    with cut(net, heads.layout[0], slice(0, 0)), cut(net, units[1], torch.tensor([], dtype=torch.long)):
         assert torch.equal(loss().detach(), plain)
-    with cut(net, heads.places[0], heads.channels(1)):
+    with cut(net, heads.layout[0], heads.channels(1)):
         assert not torch.equal(loss().detach(), plain)
     assert torch.equal(loss().detach(), plain)
     assert hooks(net) == 0
@@ -201,7 +201,7 @@ def test_heads_of_every_family_notice_the_condition_and_equal_conditions_exactly
     assert (sensitivity(net, heads, one, other) > 0).all()
 
 
-@pytest.mark.parametrize("name", ["maskgit", "dit"])
+@pytest.location.parametrize("name", ["maskgit", "dit"])
 def test_cutting_a_head_is_zeroing_its_columns_of_the_last_matrix(name):
     objective = FAMILIES[name]
     net, sampler = made(objective), Decoding(3) if name == "maskgit" else Euler(2)
@@ -227,7 +227,7 @@ class Linear(nn.Module):
         return (self.units(x) @ self.read).sum(1)
 
 
-@pytest.mark.parametrize("frozen", [False, True])
+@pytest.location.parametrize("frozen", [False, True])
 def test_attribution_is_ablation_where_the_loss_is_linear(frozen):
     net, place = Linear().requires_grad_(not frozen), Place("units", "out")
     x = torch.randn(7, 3, 5, generator=seeded(0))
@@ -248,9 +248,9 @@ def test_attribution_points_at_the_units_whose_removal_matters(objective):
     net = made(objective)
     with torch.no_grad():
         net.trunk.blocks[0].mlp[2].weight[:, :20] = 0
-    places, loss = units_of(net), fixed(objective, net)
-    guess = influence(attribution(net, places, loss))
-    truth = influence(ablation(net, loss, [(p, i) for p in places for i in range(0, 128, 8)]))
+    layout, loss = units_of(net), fixed(objective, net)
+    guess = influence(attribution(net, layout, loss))
+    truth = influence(ablation(net, loss, [(p, i) for p in layout for i in range(0, 128, 8)]))
     assert guess.shape == (256,)
     assert not guess[:20].any()
     assert not truth[:3].any()
@@ -364,7 +364,7 @@ def test_the_models_that_are_opened_are_those_of_the_study_jepa():
     assert list(Circuits().variants()) == ["maskgit", "jepa"]
 
 
-@pytest.mark.parametrize("wrong", [{"pictures": 1}, {"units": 0}, {"samples": 0}, {"shares": ()}, {"shares": (0.0,)}])
+@pytest.location.parametrize("wrong", [{"pictures": 1}, {"units": 0}, {"samples": 0}, {"shares": ()}, {"shares": (0.0,)}])
 def test_an_opening_refuses_nonsense(wrong):
     with pytest.raises(ValueError, match=r"must|numbers"):
         Opening(**wrong)
@@ -393,7 +393,7 @@ def test_opening_a_model_gives_every_row_twice_the_same_and_leaves_it_as_it_was(
     world = Shapes2D(size=16)
     recipe = Recipe(world=world, tokenizer=Blocks(), net=NET, objective=Masked(jepa=Jepa(layers=(0, 1))))
     model = Run(recipe, Lab(QUIET, tmp_path, "smoke", 1))
-    model.probes, model.codec = [Reader(world)], Blocks()
+    model.probes, model.codec = [Oracle(world)], Blocks()
     with torch.no_grad():
         for i, p in enumerate(model.net.parameters()):
             p.add_(0.2 * torch.randn(p.shape, generator=seeded("shake", i)))

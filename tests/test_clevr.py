@@ -10,7 +10,7 @@ from recombine.config import UsageError, digest, from_json, to_json
 from recombine.rng import seeded
 from recombine.worlds.scenes.clevr import Clevr
 from recombine.worlds.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, SceneSource
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 MARK = (255, 0, 0)
 
@@ -56,7 +56,7 @@ def write(root: Path, data: object) -> None:
     scenes_file(root).write_text(json.dumps(data))
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("view", "shape", "kept"), [("crop", (32, 32), 3), ("squeeze", (32, 32), 4), ("wide", (32, 48), 4)]
 )
 def test_centres_lie_on_the_pictures_marks(root, view, shape, kept):
@@ -165,7 +165,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("message", WRONG)
+@pytest.location.parametrize("message", WRONG)
 def test_what_is_wrong_is_said_in_one_line(root, message):
     WRONG[message](root)
     with pytest.raises(UsageError, match=re.escape(message)) as error:

@@ -1,11 +1,11 @@
-"""The operator on laws whose denoisers are exact, on all schedules, and on a network that is told places."""
+"""The operator on laws whose denoisers are exact, on all schedules, and on a network that is told layout."""
 
 from dataclasses import dataclass, field
 
 import pytest
 import torch
 
-from recombine.nets.placing import Grid, Whole
+from recombine.nets.layout_encoder import Grid, GlobalConfig
 from recombine.nets.unet import UNetConfig
 from recombine.objectives.compose import Composed, OneByOne
 from recombine.objectives.edm import Edm, Karras
@@ -15,10 +15,10 @@ from recombine.rng import seeded
 from recombine.theory.maps import orthogonal, skewed
 from recombine.theory.mixtures import Exact, Exploding, Score, asking, unconditional
 from recombine.theory.projective import Tilted, joined, random_mixture, random_projective
-from recombine.worlds.places import Places
+from recombine.worlds.layout import Layout
 
 SCHEDULES = [Flow(), Linear(), Exploding(), Karras(high=20.0)]
-each = pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
+each = pytest.location.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
 PARTS, SIDE = 3, 2
 """Blocks of a picture, and the pixels of each."""
 
@@ -45,16 +45,16 @@ class Blocks:
         return mean + alpha * variance / (alpha**2 * variance + sigma**2) * (x - alpha * mean)
 
 
-def told(slot: int | None, count: int) -> Places:
+def told(slot: int | None, count: int) -> Layout:
     """One block, or none, for every picture."""
     present = torch.arange(PARTS) == (-1 if slot is None else slot)
-    return Places(torch.zeros(count, PARTS, 2, dtype=torch.float64), present.expand(count, -1))
+    return Layout(torch.zeros(count, PARTS, 2, dtype=torch.float64), present.expand(count, -1))
 
 
-def ragged(count: int) -> Places:
+def ragged(count: int) -> Layout:
     """Every choice of blocks, none and all among them; what absent slots hold must not be read."""
     present = torch.arange(count)[:, None] % 2**PARTS // 2 ** torch.arange(PARTS) % 2 == 1
-    return Places(torch.where(present[..., None], 0.5, torch.nan).double().expand(-1, -1, 2), present)
+    return Layout(torch.where(present[..., None], 0.5, torch.nan).double().expand(-1, -1, 2), present)
 
 
 @each
@@ -129,7 +129,7 @@ def test_one_call_for_all_parts_or_several_and_none_for_what_is_absent():
         OneByOne(law, most=0)
 
 
-@pytest.mark.parametrize("solver", [Euler(8), Heun(8), Ancestral(8)], ids=lambda s: type(s).__name__)
+@pytest.location.parametrize("solver", [Euler(8), Heun(8), Ancestral(8)], ids=lambda s: type(s).__name__)
 def test_every_solver_draws_what_the_joint_law_would_draw(solver):
     for schedule in SCHEDULES:
         law = Blocks(schedule)
@@ -173,11 +173,11 @@ def test_a_network_that_is_told_places():
     shape, edm = (3, 8, 8), Edm()
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        net = Whole(UNetConfig((16,), blocks=1, heads=1, told=8)).build(Grid(cells=4), shape)
+        net = GlobalConfig(UNetConfig((16,), blocks=1, heads=1, told=8)).build(Grid(cells=4), shape)
         for weight in net.parameters():
             torch.nn.init.normal_(weight, std=0.3)
     denoiser, x, t = edm.denoiser(net), torch.randn(2, *shape, generator=seeded("x")), torch.tensor([0.3, 0.8])
-    asked = Places.of(torch.tensor([[[0.1, 0.1], [0.9, 0.4], [0.5, 0.7]]] * 2))
+    asked = Layout.of(torch.tensor([[[0.1, 0.1], [0.9, 0.4], [0.5, 0.7]]] * 2))
     with torch.no_grad():
         base = denoiser(x, t, asked.null())
         alone = [denoiser(x, t, asked.keep(torch.arange(3)[None] == j)) for j in range(3)]

@@ -10,8 +10,8 @@ from PIL import Image
 from tiny import QUIET
 
 from recombine.config import UsageError
-from recombine.measure.composing import Composing, composing, drawn, judges
-from recombine.measure.probes import Reader
+from recombine.evaluate.composing import Composing, composing, drawn, judges
+from recombine.evaluate.probes import Oracle
 from recombine.rng import seeded
 from recombine.worlds.factors import Split
 from recombine.worlds.folder import Folder
@@ -35,12 +35,12 @@ def painter(blind: bool = False):
 @pytest.fixture(autouse=True)
 def exact(monkeypatch) -> None:
     """In place of trained judges, which other tests are about."""
-    probes = [Reader(WORLD, "wary"), Reader(WORLD)]
-    monkeypatch.setattr("recombine.measure.composing.judges", lambda *how: probes)
+    probes = [Oracle(WORLD, "open-set"), Oracle(WORLD)]
+    monkeypatch.setattr("recombine.evaluate.composing.judges", lambda *how: probes)
 
 
 def judged(draw, **how) -> Composing:
-    return composing(draw, WORLD, count=48, machine=QUIET, **how)
+    return composing(draw, WORLD, count=48, runtime=QUIET, **how)
 
 
 def test_who_draws_what_is_asked_composes_and_who_repeats_what_it_knows_does_not():
@@ -48,7 +48,7 @@ def test_who_draws_what_is_asked_composes_and_who_repeats_what_it_knows_does_not
     assert min(honest.level(k) for k in (0, 1, 2)) > 0.9
     assert blind.level(0) > 0.9
     assert blind.share((1, 1, 0)) == 0
-    assert blind.level(2) == blind.level(2, "read") == 0
+    assert blind.level(2) == blind.level(2, "oracle") == 0
 
 
 def test_pictures_may_be_arrays():
@@ -58,7 +58,7 @@ def test_pictures_may_be_arrays():
 
 
 def test_a_wrong_split_or_probe_is_named_before_anything_is_trained(monkeypatch):
-    monkeypatch.setattr("recombine.measure.composing.judges", lambda *how: pytest.fail("trained"))
+    monkeypatch.setattr("recombine.evaluate.composing.judges", lambda *how: pytest.fail("trained"))
     with pytest.raises(UsageError, match=r"split: \[0, 5\] is no composition"):
         judged(painter(), split=Split(((0, 5),)))
     with pytest.raises(UsageError, match="shape"):
@@ -73,14 +73,14 @@ def test_the_split_says_what_was_seen():
     assert found.level(0) == pytest.approx(0.75, abs=0.05)
     with pytest.raises(UsageError, match=r"no composition is of level 2; there are \[0\]"):
         found.level(2)
-    with pytest.raises(UsageError, match="no probe eye; there are wary, read"):
+    with pytest.raises(UsageError, match="no probe eye; there are open_set, read"):
         found.level(0, "eye")
 
 
 class ByShade:
     """Reads the pictures of `lacking`."""
 
-    name = "wary"
+    name = "open-set"
 
     def __call__(self, images):
         shade = (images[:, 0, 0, 0] * 25.5).round().long() % 3
@@ -99,8 +99,8 @@ def lacking(tmp_path) -> Folder:
 
 
 def test_what_has_no_real_pictures_was_not_seen_and_is_doubted(lacking, monkeypatch):
-    monkeypatch.setattr("recombine.measure.composing.judges", lambda *how: [ByShade()])
-    found = composing(lambda c, n: torch.zeros(n, 3, 20, 20), lacking, count=2, machine=QUIET)
+    monkeypatch.setattr("recombine.evaluate.composing.judges", lambda *how: [ByShade()])
+    found = composing(lambda c, n: torch.zeros(n, 3, 20, 20), lacking, count=2, runtime=QUIET)
     levels = {r["composition"]: r["level"] for r in found.rows if r["kind"] == "accuracy"}
     assert levels == {"00": 0, "01": 0, "10": 0, "11": 1}
     assert found.doubt == "there are no real pictures of bowl red: nobody knows how well the judge reads such"
@@ -130,7 +130,7 @@ def test_the_table_names_every_composition_and_doubts_a_bad_judge():
     assert "doubtful" in str(replace(found, rows=bad))
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("images", "why"),
     [
         (torch.rand(48, 3, 20, 21), r"shape \(48, 3, 20, 20\), not shape"),
@@ -158,7 +158,7 @@ def test_the_documented_example_runs(monkeypatch, tmp_path, capsys):
 
 def test_the_judges_are_one_that_may_refuse_itself_made_to_choose_the_reader_and_a_linear_one(tmp_path):
     trained = judges(WORLD, 3, tmp_path, QUIET)
-    assert [p.name for p in trained] == ["wary", "cnn", "read", "linear"]
+    assert [p.name for p in trained] == ["open-set", "cnn", "oracle", "linear"]
     again = judges(WORLD, 3, tmp_path, QUIET)
     pictures = painter()((1, 1, 0), 8)
     assert all(torch.equal(a(pictures), b(pictures)) for a, b in zip(trained, again, strict=True)), "found on disk"

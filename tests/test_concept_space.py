@@ -9,7 +9,7 @@ import torch
 from tiny import QUIET
 
 from recombine.config import UsageError, from_json, override, to_json
-from recombine.measure.probes import ProbeNet, TrainedProbe
+from recombine.evaluate.probes import ProbeNet, TrainedProbe
 from recombine.studies.base import Rows
 from recombine.studies.concept_space import foresight, judges
 from recombine.studies.concept_space.claims import CLAIMS
@@ -35,7 +35,7 @@ def trial(root, course: Course | None = None) -> Trial:
 # ---- what is trained
 
 
-@pytest.mark.parametrize("scale", ["smoke", "laptop", "full"])
+@pytest.location.parametrize("scale", ["smoke", "laptop", "full"])
 def test_courses_have_names_of_their_own_and_go_through_json(scale):
     chosen = settings(scale)
     courses = [course for course, _ in chosen.courses()]
@@ -73,7 +73,7 @@ def test_settings_that_do_not_fit_are_refused():
         replace(SMOKE.courses()[0][0], masked=2.0)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("changed", "says"),
     [
         ('recipe.world={"class": "recombine.worlds.shapes2d.Shapes2D"}', "circles"),
@@ -88,7 +88,7 @@ def test_what_would_have_no_effect_is_refused(changed, says):
         override(SMOKE, changed)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.location.parametrize("share", [0.0, 0.5, 1.0])
 def test_only_the_colour_of_red_small_pictures_is_hidden_and_as_often_as_told(tmp_path, share):
     course = replace(SMOKE.courses()[0][0], masked=share)
     _, condition = trial(tmp_path, course).pool
@@ -133,14 +133,14 @@ def test_a_run_leaves_rows_of_every_kind_and_no_weights_but_its_own(tmp_path):
         ("asked", "patch back")}  # fmt: skip
     assert set(rows.where(kind="accuracy", probe="cnn").column("step")) == {0, 2, 4, 6, 8}
     assert len(rows.where(kind="accuracy", probe="cnn", step=4)) == 4
-    assert rows.where(kind="accuracy", probe="read").column("composition") == ["11"] * 5
+    assert rows.where(kind="accuracy", probe="oracle").column("composition") == ["11"] * 5
     assert set(rows.where(way="patch").column("of")) == {0, 6}
     assert sorted(p.name for p in it.folder.path.glob("**/*.safetensors")) == ["model.safetensors", "state.safetensors"]
     last = rows.where(kind="accuracy", probe="cnn", step=8, composition="11")[0]
     assert 0 <= last["p_joint"] <= min(last["p_color"], last["p_size"]) + 1e-3
 
 
-@pytest.mark.parametrize(("count", "expected"), [(1, (0,)), (2, (0, 9)), (3, (0, 4, 9)), (30, tuple(range(10)))])
+@pytest.location.parametrize(("count", "expected"), [(1, (0,)), (2, (0, 9)), (3, (0, 4, 9)), (30, tuple(range(10)))])
 def test_every_so_often(count, expected):
     assert every_so_often(tuple(range(10)), count) == expected
 
@@ -276,7 +276,7 @@ def good() -> Rows:
     return world()
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.id)
+@pytest.location.parametrize("claim", CLAIMS, ids=lambda c: c.id)
 def test_every_claim_holds_where_it_should(good, claim):
     found = claim.judge(good)
     assert found.holds is True, found.measured
@@ -292,7 +292,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.location.parametrize("name", BAD)
 def test_every_claim_can_fail(name):
     claim = next(c for c in CLAIMS if c.id == name)
     assert claim.judge(world(**BAD[name])).holds is not True

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from recombine.measure.concepts import additive, coordinates, direction, multiplicative, overprompt, patched, steered
-from recombine.nets.base import NetConfig
+from recombine.evaluate.concepts import additive, coordinates, direction, multiplicative, overprompt, patched, steered
+from recombine.nets.net_config import NetConfig
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
@@ -14,7 +14,7 @@ from recombine.worlds.circles import Circles
 
 WORLD = Circles(size=16)
 NETS = (DiTConfig(TransformerConfig(1, 16, 2), 8), UNetConfig((8, 16), 1, 2, 16))
-each_net = pytest.mark.parametrize("config", NETS, ids=["dit", "unet"])
+each_net = pytest.location.parametrize("config", NETS, ids=["dit", "unet"])
 ASKED, AWAY = WORLD.condition((1, 1), 3), WORLD.condition((0, 1), 3)
 
 

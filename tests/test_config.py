@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from recombine.config import UsageError, digest, from_json, override, to_json
-from recombine.measure.probes import ProbeConfig
+from recombine.evaluate.probes import ProbeConfig
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
@@ -45,7 +45,7 @@ CONFIGS = [
     *(find(name).settings(scale) for name in MODULES for scale in SCALES),
 ]
 TRUST_ME = ("recombine", __name__.split(".")[0])
-CASES = pytest.mark.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
+CASES = pytest.location.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
 
 
 def shuffled(plain):
@@ -91,7 +91,7 @@ class Mine:
     maybe: float | None = None
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("whole", "real"),
     [
         (Mine(x=2), Mine(x=2.0)),
@@ -148,7 +148,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("change", "says"),
     [
         ({"stepz": 5}, "config.stepz: no such field; TrainConfig has steps, batch"),
@@ -185,8 +185,8 @@ def test_a_class_of_the_wrong_kind_is_refused():
 
 def test_a_class_of_the_wrong_kind_is_refused_where_there_may_be_none():
     plain = to_json(Recipe())
-    plain["evaluation"]["judged_in"] = to_json(Conditioning())
-    with pytest.raises(UsageError, match=r"judged_in: .*Conditioning is none of World, null") as error:
+    plain["evaluation"]["probe_world"] = to_json(Conditioning())
+    with pytest.raises(UsageError, match=r"probe_world: .*Conditioning is none of World, null") as error:
         from_json(plain)
     assert "\n" not in str(error.value)
 
@@ -210,7 +210,7 @@ def test_a_caller_may_opt_in_to_more_packages():
     assert from_json(plain, trust=TRUST_ME) == Mine(3)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("assignment", "says"),
     [
         ("train.stepz=5", "no field 'stepz' in TrainConfig; it has steps, batch"),

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from recombine.measure import counting
-from recombine.measure.counting import (
+from recombine.evaluate import counting
+from recombine.evaluate.counting import (
     RADIUS,
     curve,
     k_max,
     k_mean,
-    luck,
+    chance,
     match,
     may_judge,
     nearness,
@@ -22,108 +22,108 @@ from recombine.measure.counting import (
     shown,
     tally,
 )
-from recombine.measure.intervals import wilson
+from recombine.evaluate.intervals import wilson
 from recombine.rng import seeded
-from recombine.worlds.places import Places
+from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.scene import Scene
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 WORLD = Scenes(
     size=32, counts=tuple(range(13)), sizes=("small",), margin=0.0, samples=1, shadows=False, reflections=False
 )
 
 
-def places(*pictures: list[tuple[float, float]], slots: int = 6) -> Places:
-    """Places given picture by picture, shuffled among empty slots that hold a place that must never be read."""
+def layout(*pictures: list[tuple[float, float]], slots: int = 6) -> Layout:
+    """Layout given picture by picture, shuffled among empty slots that hold a place that must never be read."""
     at, present = torch.full((len(pictures), slots, 2), 0.5), torch.zeros(len(pictures), slots, dtype=torch.bool)
     for i, points in enumerate(pictures):
         where = torch.randperm(slots, generator=seeded("slots", i))[: len(points)]
         at[i, where], present[i, where] = torch.tensor(points).view(-1, 2), True
-    return Places(at, present)
+    return Layout(at, present)
 
 
-@pytest.mark.parametrize(("away", "hits"), [(0.0, 1), (0.99, 1), (1.01, 0), (3.0, 0)])
-def test_a_mark_is_hit_within_the_radius(away, hits):
-    found = places([(0.5 + away * RADIUS * 0.6, 0.5 + away * RADIUS * 0.8)])
-    assert tally(found, places([(0.5, 0.5)])).hits.tolist() == [hits]
+@pytest.location.parametrize(("away", "recall"), [(0.0, 1), (0.99, 1), (1.01, 0), (3.0, 0)])
+def test_a_mark_is_hit_within_the_radius(away, recall):
+    found = layout([(0.5 + away * RADIUS * 0.6, 0.5 + away * RADIUS * 0.8)])
+    assert tally(found, layout([(0.5, 0.5)])).recall.tolist() == [recall]
 
 
 def test_luck_is_what_is_hit_of_the_next_pictures_marks():
-    marks = places([(0.2, 0.2)], [(0.8, 0.8)], [(0.2, 0.8)])
-    assert [r["luck"] for r in curve(marks, marks)] == [0.0], "who draws what is asked for and nothing else needs none"
+    locations = layout([(0.2, 0.2)], [(0.8, 0.8)], [(0.2, 0.8)])
+    assert [r["chance"] for r in curve(locations, locations)] == [0.0], "who draws what is asked for and nothing else needs none"
     everywhere = [(x, y) for x in (0.2, 0.8) for y in (0.2, 0.8)]
-    assert [r["luck"] for r in curve(places(*[everywhere] * 3), marks)] == [1.0], "who fills pictures hits all"
-    assert luck(places([(0.2, 0.8)], [], []), marks) == pytest.approx(1 / 3)
-    assert "luck" not in curve(marks.rows(slice(1)), marks.rows(slice(1)))[0], "one picture has no other"
+    assert [r["chance"] for r in curve(layout(*[everywhere] * 3), locations)] == [1.0], "who fills pictures recall all"
+    assert chance(layout([(0.2, 0.8)], [], []), locations) == pytest.approx(1 / 3)
+    assert "chance" not in curve(locations.rows(slice(1)), locations.rows(slice(1)))[0], "one picture has no other"
 
 
 def test_an_object_hits_one_mark_and_a_mark_is_hit_once():
     two, one = [(0.50, 0.5), (0.52, 0.5)], [(0.51, 0.5)]
-    assert tally(places(one), places(two)).hits.tolist() == [1]
-    crowd = tally(places(two), places(one))
-    assert (crowd.hits.tolist(), crowd.total.tolist()) == ([1], [2])
+    assert tally(layout(one), layout(two)).recall.tolist() == [1]
+    crowd = tally(layout(two), layout(one))
+    assert (crowd.recall.tolist(), crowd.total.tolist()) == ([1], [2])
 
 
 def test_as_many_marks_as_possible_are_hit():
-    """The nearest pair first would take the only object within reach of the second mark."""
-    marks, found = places([(0.50, 0.5), (0.55, 0.5)]), places([(0.52, 0.5), (0.45, 0.5)])
-    hit, used = match(found, marks, radius=0.06)
-    assert torch.equal(hit, marks.present)
+    """The nearest pair first would take the only object within reach of the second location."""
+    locations, found = layout([(0.50, 0.5), (0.55, 0.5)]), layout([(0.52, 0.5), (0.45, 0.5)])
+    located, used = match(found, locations, radius=0.06)
+    assert torch.equal(located, locations.present)
     assert torch.equal(used, found.present)
 
 
 def test_matching_is_best_by_trying_all_pairings():
     rng = seeded("pairings")
-    marks, found = (Places.of(torch.rand(40, 4, 2, generator=rng)) for _ in range(2))
-    hits = tally(found, marks, radius=0.25).hits
-    near = torch.cdist(marks.at, found.at) <= 0.25
+    locations, found = (Layout.of(torch.rand(40, 4, 2, generator=rng)) for _ in range(2))
+    recall = tally(found, locations, radius=0.25).recall
+    near = torch.cdist(locations.at, found.at) <= 0.25
     best = torch.stack([near[:, range(4), order].sum(1) for order in itertools.permutations(range(4))])
-    assert torch.equal(hits, best.amax(0))
-    assert 0 < hits.double().mean() < 4
+    assert torch.equal(recall, best.amax(0))
+    assert 0 < recall.double().mean() < 4
 
 
 def test_order_and_empty_slots_do_not_matter():
     rng = seeded("order")
-    found, marks = (
-        Places(torch.rand(20, 5, 2, generator=rng), torch.rand(20, 5, generator=rng) < 0.6) for _ in range(2)
+    found, locations = (
+        Layout(torch.rand(20, 5, 2, generator=rng), torch.rand(20, 5, generator=rng) < 0.6) for _ in range(2)
     )
     order = torch.randperm(5, generator=rng)
-    moved = Places(found.at[:, order], found.present[:, order])
-    for a, b in zip(tally(found, marks, radius=0.2), tally(moved, marks.padded(9), radius=0.2), strict=True):
+    moved = Layout(found.at[:, order], found.present[:, order])
+    for a, b in zip(tally(found, locations, radius=0.2), tally(moved, locations.padded(9), radius=0.2), strict=True):
         assert torch.equal(a, b)
 
 
 def test_a_found_object_where_one_is_hidden_is_no_error():
-    marks, hidden = places([(0.2, 0.2)]), places([(0.8, 0.8)])
+    locations, hidden = layout([(0.2, 0.2)]), layout([(0.8, 0.8)])
     for found, total in (([(0.2, 0.2)], 1), ([(0.2, 0.2), (0.81, 0.8)], 1), ([(0.2, 0.2), (0.5, 0.8)], 2)):
-        counts = tally(places(found), marks, hidden)
-        assert (counts.hits.item(), counts.total.item()) == (1, total)
+        counts = tally(layout(found), locations, hidden)
+        assert (counts.recall.item(), counts.total.item()) == (1, total)
 
 
 def test_a_curve_tells_complete_exact_and_right_apart():
     a, b, c = (0.1, 0.1), (0.5, 0.5), (0.9, 0.9)
-    marks = places([a, b], [a, b], [a, b], [a, b], [c], [])
-    found = places([a, b], [a, b, c], [a, c], [a], [c], [])
-    none, one, two = curve(found, marks)
-    assert [r["marks"] for r in (none, one, two)] == [0, 1, 2]
-    assert (two["n"], two["hits"], two["total"]) == (4, 6 / 8, 2.0)
+    locations = layout([a, b], [a, b], [a, b], [a, b], [c], [])
+    found = layout([a, b], [a, b, c], [a, c], [a], [c], [])
+    none, one, two = curve(found, locations)
+    assert [r["locations"] for r in (none, one, two)] == [0, 1, 2]
+    assert (two["n"], two["recall"], two["total"]) == (4, 6 / 8, 2.0)
     assert (two["complete"], two["exact"], two["right"]) == (0.5, 0.5, 0.25)
     assert (two["right_low"], two["right_high"]) == wilson(1, 4)
-    assert one["right"] == none["right"] == none["hits"] == 1.0
+    assert one["right"] == none["right"] == none["recall"] == 1.0
 
 
 def rows(right: list[float], complete: list[float] | None = None) -> list[dict]:
     pairs = zip(right, complete or right, strict=True)
-    return [{"marks": k, "right": r, "complete": c} for k, (r, c) in enumerate(pairs, 1)]
+    return [{"locations": k, "right": r, "complete": c} for k, (r, c) in enumerate(pairs, 1)]
 
 
 def test_nearness_tells_how_many_marks_are_hit_at_each_distance_to_the_next():
-    """Two pictures with three marks, .1 and .5 apart, and one with a single mark; of the near pair one is missed."""
+    """Two pictures with three locations, .1 and .5 apart, and one with a single location; of the near pair one is missed."""
     at = torch.tensor([[0.2, 0.2], [0.3, 0.2], [0.8, 0.2]])
-    marks = Places(torch.stack((at, at, at)), torch.tensor([[True] * 3, [True] * 3, [True, False, False]]))
-    found = Places(marks.at.clone(), marks.present & torch.tensor([True, False, True]))
-    rows = nearness(found, marks, 0.05, (0.05, 0.2))
-    assert [(r["marks"], r["from"], r["n"], r["hits"]) for r in rows] == [
+    locations = Layout(torch.stack((at, at, at)), torch.tensor([[True] * 3, [True] * 3, [True, False, False]]))
+    found = Layout(locations.at.clone(), locations.present & torch.tensor([True, False, True]))
+    rows = nearness(found, locations, 0.05, (0.05, 0.2))
+    assert [(r["locations"], r["from"], r["n"], r["recall"]) for r in rows] == [
         (1, 0.2, 1, 1.0),
         (3, 0.05, 4, 0.5),
         (3, 0.2, 2, 1.0),
@@ -147,15 +147,15 @@ def test_k_max_without_the_total_asks_for_hits_only():
 
 def test_k_mean_asks_for_nine_of_ten_marks_and_for_about_as_many_objects():
     tried = ((1, 1.0, 1.1), (2, 0.95, 2.5), (3, 0.9, 3.6), (4, 0.89, 4.0), (5, 1.0, 5.0))
-    made = [{"marks": k, "hits": hits, "total": total} for k, hits, total in tried]
-    assert k_mean(made) == 2, "at three marks there are .6 objects too many"
-    assert k_mean(made, total=False) == 3, "at four too few marks are hit, and what comes back later does not count"
+    made = [{"locations": k, "recall": recall, "total": total} for k, recall, total in tried]
+    assert k_mean(made) == 2, "at three locations there are .6 objects too many"
+    assert k_mean(made, total=False) == 3, "at four too few locations are located, and what comes back later does not count"
     assert (k_mean(made, share=0.96), k_mean(made, off=0.7)) == (1, 3)
-    assert k_mean([{"marks": 1, "hits": 0.2, "total": 0.2}]) == 0
+    assert k_mean([{"locations": 1, "recall": 0.2, "total": 0.2}]) == 0
 
 
 def test_k_max_takes_rows_in_any_order_with_gaps_and_ignores_pictures_without_marks():
-    tried = [{"marks": k, "right": r} for k, r in ((9, 0.2), (0, 0.0), (6, 0.6), (1, 1.0), (3, 0.9))]
+    tried = [{"locations": k, "right": r} for k, r in ((9, 0.2), (0, 0.0), (6, 0.6), (1, 1.0), (3, 0.9))]
     assert k_max(tried) == 6
 
 
@@ -164,20 +164,20 @@ class Oracle:
 
     def __init__(self, objects: range, count: int, lose: int = 0):
         scenes = (real_scenes(WORLD, k, count).split(counting.CHUNK) for k in objects)
-        self.answers = (Places(WORLD.centres(s), s.present) for s in itertools.chain.from_iterable(scenes))
+        self.answers = (Layout(WORLD.centres(s), s.present) for s in itertools.chain.from_iterable(scenes))
         self.lose = lose
 
-    def __call__(self, images: torch.Tensor) -> Places:
+    def __call__(self, images: torch.Tensor) -> Layout:
         at, present = next(self.answers)
         assert len(images) == len(at)
-        return Places(at, present & (present.cumsum(1) > self.lose))
+        return Layout(at, present & (present.cumsum(1) > self.lose))
 
 
 def test_an_oracle_counts_every_number_exactly(monkeypatch):
     monkeypatch.setattr(counting, "CHUNK", 1)
     made = real_counts(Oracle(range(13), 2), WORLD, count=2)
     assert [r["objects"] for r in made] == list(range(13))
-    assert all(r["exact"] == r["complete"] == r["right"] == r["hits"] == 1.0 and r["n"] == 2 for r in made)
+    assert all(r["exact"] == r["complete"] == r["right"] == r["recall"] == 1.0 and r["n"] == 2 for r in made)
 
 
 def test_a_lost_object_is_noticed_in_every_picture():

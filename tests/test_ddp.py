@@ -14,7 +14,7 @@ import torch.distributed as dist
 from tiny import CONFIG, fit
 
 from recombine.config import override
-from recombine.machine import Machine
+from recombine.runtime import Runtime
 from recombine.store import RunFolder, read_json
 from recombine.studies import composition
 from recombine.studies.lab import Lab
@@ -48,13 +48,13 @@ def together(work: Callable[..., None], root: Path) -> list[int | None]:
 
 
 def work(rank: int, port: int, root: Path) -> None:
-    """What torchrun starts: the environment says who we are, `Machine.find` joins the others. A run is trained as a study does
+    """What torchrun starts: the environment says who we are, `Runtime.find` joins the others. A run is trained as a study does
     it, looked up, and trained anew; only the first process locks its folder."""
     join(rank, port)
-    machine = Machine.find("cpu", quiet=True)
-    assert (machine.rank, machine.processes) == (rank, 2)
-    folder, train = RunFolder(root, CONFIG), lambda: fit(root, machine=machine)
-    lab = Lab(machine, root, "smoke", 1)
+    runtime = Runtime.find("cpu", quiet=True)
+    assert (runtime.rank, runtime.processes) == (rank, 2)
+    folder, train = RunFolder(root, CONFIG), lambda: fit(root, runtime=runtime)
+    lab = Lab(runtime, root, "smoke", 1)
     rows = lab.rows_of(folder, train, "a", 0, "train")
     assert lab.rows_of(folder, train, "a", 0, "train") == rows, "found on disk"
     fresh = replace(lab, fresh=True, began=time.time() + 1)
@@ -62,7 +62,7 @@ def work(rank: int, port: int, root: Path) -> None:
         "all processes agree that it is trained again"
     )
     torch.manual_seed(rank)
-    net = Fit(torch.nn.Linear(3, 1), lambda n, x: n(x)[:, 0], CONFIG, machine).net
+    net = Fit(torch.nn.Linear(3, 1), lambda n, x: n(x)[:, 0], CONFIG, runtime).net
     each = [torch.empty_like(net.weight) for _ in range(2)]
     dist.all_gather(each, net.weight.detach())
     assert torch.equal(*each), "all begin with the weights of the first"
@@ -100,12 +100,12 @@ def another_seed(rank: int, port: int, root: Path) -> None:
     """The second seed finds what the probes are worth on disk, and needs them all the same: to judge, which one process does,
     both must have made them."""
     join(rank, port)
-    machine = Machine.find("cpu", quiet=True)
+    runtime = Runtime.find("cpu", quiet=True)
     settings = override(
         composition.settings("smoke"), "probe_steps=2", "recipe.train.steps=2", "samples=2", "world.size=21"
     )
     for seeds in (1, 2):
-        composition.run(settings, Lab(machine, root, "smoke", seeds))
+        composition.run(settings, Lab(runtime, root, "smoke", seeds))
     dist.destroy_process_group()
 
 

@@ -5,12 +5,12 @@ import torch
 from tiny import QUIET
 
 from recombine.config import UsageError, override
-from recombine.measure.dependence import dependence
+from recombine.evaluate.dependence import dependence
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.diffusion import Diffusion
-from recombine.objectives.heads import Categorical, Denoising, Mixture
+from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.objectives.masked import Masked
 from recombine.rng import seeded
 from recombine.studies import jepa, listening, objectives
@@ -30,8 +30,8 @@ OBJECTIVES = [
 ]
 
 
-def places(weights: list[list[float]], interaction: float = 0.0):
-    """Three places in a row; `weights[j][place]`: what factor j does there. Shape and colour may interact at the first."""
+def layout(weights: list[list[float]], interaction: float = 0.0):
+    """Three layout in a row; `weights[j][place]`: what factor j does there. Shape and colour may interact at the first."""
     table = torch.tensor(weights).float()
 
     def expect(condition):
@@ -44,18 +44,18 @@ def places(weights: list[list[float]], interaction: float = 0.0):
 
 
 def test_one_condition_a_place_is_sparse_and_additive():
-    found = dependence(places([[1, 0, 0], [0, 2, 0], [0, 0, 3]]), WORLD, INDEX)
+    found = dependence(layout([[1, 0, 0], [0, 2, 0], [0, 0, 3]]), WORLD, INDEX)
     assert found == (1.0, 1.0)
 
 
 def test_all_conditions_everywhere_alike_is_one_in_k():
-    found = dependence(places([[1, 1, 1]] * 3), WORLD, INDEX)
+    found = dependence(layout([[1, 1, 1]] * 3), WORLD, INDEX)
     assert found.sparse == pytest.approx(1 / 3)
     assert found.additive == pytest.approx(1)
 
 
 def test_an_interaction_is_measured_against_the_effects():
-    found = dependence(places([[1, 0, 0], [0, 1, 0], [0, 0, 1]], interaction=1.0), WORLD, INDEX[:1])
+    found = dependence(layout([[1, 0, 0], [0, 1, 0], [0, 0, 1]], interaction=1.0), WORLD, INDEX[:1])
     # from 000 each change has an effect of 1; shape and colour together make one more, of size 1, among 3 pairs of 2 effects
     assert found.additive == pytest.approx(1 - 1 / 6)
 
@@ -132,7 +132,7 @@ def made(sparse, level2, variant="v", seed=0) -> list[dict]:
         for i, s in enumerate(sparse)
         for g in (-0.1, 0.1)
     ]
-    score = {"kind": "accuracy", "probe": "wary", **who}
+    score = {"kind": "accuracy", "probe": "open-set", **who}
     rows += [score | {"level": 2, "joint": y, "step": i} for i, y in enumerate(level2)]
     return rows + [score | {"level": 0, "joint": 0.1 if i == 0 else 0.9, "step": i} for i in range(len(level2))]
 

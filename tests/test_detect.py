@@ -13,7 +13,7 @@ def curve(*values: float) -> torch.Tensor:
     return torch.tensor([values], dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("loss", "rise", "count", "turns"),
     [
         (curve(4, 3, 2, 1, 0), 0.0, 1, []),

@@ -5,27 +5,27 @@ import torch
 from tiny import QUIET
 
 from recombine.config import UsageError, from_json, override, to_json
-from recombine.measure.counting import real_counts, tally
-from recombine.measure.detector import Detector, DetectorConfig, DetectorNet, apparent, target, train_detector
-from recombine.measure.heat import NEAR, ROOM, bells, heat_loss, peaks
+from recombine.evaluate.counting import real_counts, tally
+from recombine.evaluate.detector import Detector, DetectorConfig, DetectorNet, apparent, target, train_detector
+from recombine.evaluate.heat import NEAR, ROOM, bells, heat_loss, peaks
 from recombine.rng import seeded
 from recombine.train.fit import TrainConfig
-from recombine.worlds.places import Places
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.layout import Layout
+from recombine.worlds.scenes.scenes import Scenes
 
 WORLD = Scenes(size=32, counts=(0, 1, 2), sizes=("large",), margin=0.0, samples=1, shadows=False, reflections=False)
 CONFIG = DetectorConfig(WORLD, 8, 0.02, TrainConfig(steps=32, batch=16, lr=1e-2, warmup=5, ema=0.9, log_every=15))
 
 
 def logits(at: torch.Tensor, radius: float = 4.0, size: int = 64, height: float = 1.0) -> torch.Tensor:
-    """The heat map of these places, as logits."""
+    """The heat map of these layout, as logits."""
     present = torch.ones(at.shape[:2], dtype=torch.bool)
     return torch.logit(
         (height * bells(at, torch.full(at.shape[:2], radius), present, size, size)).clamp(1e-30, 1 - 1e-7)
     )
 
 
-@pytest.mark.parametrize("radius", [1.0, 4.0, 8.0])
+@pytest.location.parametrize("radius", [1.0, 4.0, 8.0])
 def test_peaks_lie_between_the_pixels(radius):
     at = 0.1 + 0.8 * torch.rand(200, 1, 2, generator=seeded("peaks"))
     found, height = peaks(logits(at, radius))
@@ -34,7 +34,7 @@ def test_peaks_lie_between_the_pixels(radius):
     assert (height[:, 0] - 1).abs().amax() < 0.01, "as high as the bell, wherever the pixels lie"
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.5, 0.25])
+@pytest.location.parametrize("shift", [0.0, 0.5, 0.25])
 def test_a_peak_between_equal_pixels_is_found_once(shift):
     at = ((torch.tensor([[[20.0, 30.0]]]) + shift) / 64).expand(1, 1, 2)
     found, _ = peaks(logits(at))
@@ -47,11 +47,11 @@ def test_neighbours_stay_apart_and_are_all_found():
     steps = torch.tensor([20.3, 24.3, 28.3, 32.3])
     at = torch.cartesian_prod(steps, steps[:3])[None] / 64
     found, _ = peaks(logits(at, radius=2.5))
-    counts = tally(found, Places.of(at), radius=1 / 64)
-    assert (counts.hits.item(), counts.total.item()) == (12, 12)
+    counts = tally(found, Layout.of(at), radius=1 / 64)
+    assert (counts.recall.item(), counts.total.item()) == (12, 12)
 
 
-@pytest.mark.parametrize(("pixels", "count"), [(2, 1), (3, 2)])
+@pytest.location.parametrize(("pixels", "count"), [(2, 1), (3, 2)])
 def test_of_two_maxima_too_near_the_higher_counts(pixels, count):
     assert 2 <= NEAR * 128 < 3
     low, high = torch.tensor([[[64.5, 64.5]]]) / 128, torch.tensor([[[64.5 + pixels, 64.5]]]) / 128
@@ -88,14 +88,14 @@ def test_bells_are_as_wide_as_objects_look_and_ignore_empty_slots():
     assert not bells(at, radius, torch.zeros_like(scene.present), 32, 32).any()
 
 
-@pytest.mark.parametrize("size", [64, 128])
+@pytest.location.parametrize("size", [64, 128])
 def test_the_ideal_heat_maps_of_crowded_scenes_are_read_exactly(size):
     """What a perfect network could reach, which is no less than all: neighbours do not merge."""
     world = Scenes(size=size, counts=(12,), sizes=("small",), margin=0.3)
     scene = world.place(torch.full((32,), 12), seeded("crowded"))
     found, _ = peaks(torch.logit(target(world, scene).clamp(1e-9, 1 - 1e-6)))
-    counts = tally(found, Places(world.centres(scene), scene.present), radius=0.5 / 64)
-    assert (counts.hits == 12).all()
+    counts = tally(found, Layout(world.centres(scene), scene.present), radius=0.5 / 64)
+    assert (counts.recall == 12).all()
     assert (counts.total == 12).all()
 
 
@@ -134,9 +134,9 @@ def test_a_short_training_already_counts(detector):
     """Three numbers are equally likely: chance is a third. Before training nothing is found."""
     rows = real_counts(Detector(detector.net, 0.3), WORLD, (0, 1, 2), 24)
     assert sum(r["exact"] for r in rows) / 3 > 0.5
-    assert rows[1]["hits"] > 0.7
+    assert rows[1]["recall"] > 0.7
     fresh = Detector(DetectorNet(WORLD.image_shape, 8), 0.3)
-    assert [r["hits"] for r in real_counts(fresh, WORLD, (1, 2), 4)] == [0.0, 0.0]
+    assert [r["recall"] for r in real_counts(fresh, WORLD, (1, 2), 4)] == [0.0, 0.0]
 
 
 def test_pictures_are_judged_one_by_one(detector):

@@ -7,7 +7,7 @@ import torch
 
 from recombine.config import UsageError, from_json, to_json
 from recombine.nets.local import LocalConfig
-from recombine.nets.placing import Grid, List, Whole
+from recombine.nets.layout_encoder import Grid, List, GlobalConfig
 from recombine.nets.unet import UNetConfig
 from recombine.objectives.diffusion import Draw
 from recombine.objectives.edm import Edm, Karras
@@ -15,12 +15,12 @@ from recombine.objectives.process import Guided, noised
 from recombine.objectives.solvers import Ancestral, Euler, Heun
 from recombine.rng import seeded
 from recombine.theory.mixtures import Exact, Mixture, unconditional
-from recombine.worlds.places import Places
+from recombine.worlds.layout import Layout
 
 EDM = Edm()
-PLACES = Places.of(torch.rand(4, 3, 2, generator=seeded("places")))
+PLACES = Layout.of(torch.rand(4, 3, 2, generator=seeded("layout")))
 TWO = Mixture(torch.tensor([0.3, 0.7]).log(), torch.tensor([[-0.6, 0.3], [0.6, -0.2]]), torch.full((2, 2), 0.01))
-NETS = [Whole(UNetConfig((8, 16), blocks=1, heads=2, told=16)), LocalConfig(4, 1, 16, 2, 2)]
+NETS = [GlobalConfig(UNetConfig((8, 16), blocks=1, heads=2, told=16)), LocalConfig(4, 1, 16, 2, 2)]
 
 
 def test_levels_run_from_nothing_to_the_highest_and_back():
@@ -85,7 +85,7 @@ def test_heun_follows_the_flow_of_a_normal_law_to_second_order():
     assert off(Heun(18)) < off(Euler(36))
 
 
-@pytest.mark.parametrize("solver", [Heun(24), Euler(100), Ancestral(100)], ids=lambda s: type(s).__name__)
+@pytest.location.parametrize("solver", [Heun(24), Euler(100), Ancestral(100)], ids=lambda s: type(s).__name__)
 def test_the_houses_solvers_sample_a_mixture(solver):
     denoiser = Exact(unconditional(TWO), EDM.schedule)
     found = solver.sample(denoiser, EDM.schedule, torch.randn(4000, 2, generator=seeded("n")), None, seeded("rng"))
@@ -95,7 +95,7 @@ def test_the_houses_solvers_sample_a_mixture(solver):
     assert (found[right].std(0) - 0.1).abs().max() < 0.02
 
 
-@pytest.mark.parametrize("config", NETS, ids=lambda c: type(c).__name__)
+@pytest.location.parametrize("config", NETS, ids=lambda c: type(c).__name__)
 def test_networks_that_are_told_places_train_and_sample(config):
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -104,7 +104,7 @@ def test_networks_that_are_told_places_train_and_sample(config):
     loss = EDM.loss(net, x, PLACES, draw)
     assert loss.shape == (4,)
     loss.mean().backward()
-    assert all(p.grad is not None for p in net.places.parameters())
+    assert all(p.grad is not None for p in net.layout.parameters())
     with torch.no_grad():
         out = EDM.sample(net, (3, 16, 16), PLACES, seeded("s"), Heun(3))
         guided = Guided(EDM.denoiser(net), 2.0)
@@ -116,27 +116,27 @@ def test_balance_counts_patches_with_and_without_a_place_alike():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         net = LocalConfig(4, 1, 16, 2, 2).build(Grid(cells=4), (3, 16, 16))
-    places = Places.of(torch.tensor([[[0.1, 0.1]], [[0.6, 0.6]], [[0.1, 0.9]]])).keep(
+    layout = Layout.of(torch.tensor([[[0.1, 0.1]], [[0.6, 0.6]], [[0.1, 0.9]]])).keep(
         torch.tensor([[1], [1], [0]]).bool()
     )
     x, draw = torch.randn(3, 3, 16, 16, generator=seeded("x")), EDM.draw(torch.Size((3, 3, 16, 16)), seeded("draw"))
-    seen = net.sees(places)[:, None].expand(-1, 3, -1, -1)
+    seen = net.sees(layout)[:, None].expand(-1, 3, -1, -1)
     error = (
         Edm().scales(draw.t, x)[0] * (EDM.schedule.sigma(draw.t)[:, None, None, None] / 0.5 * x - 0.5 * draw.noise)
     ) ** 2
     for balance in (0.0, 0.5, 0.8):
-        loss = Edm(balance=balance).loss(net, x, places, draw)
+        loss = Edm(balance=balance).loss(net, x, layout, draw)
         for i in range(2):
             parts = error[i][seen[i]].mean(), error[i][~seen[i]].mean()
             torch.testing.assert_close(loss[i], balance * parts[0] + (1 - balance) * parts[1])
         torch.testing.assert_close(loss[2], error[2].mean())
     whole = LocalConfig(4, 3, 16, 2, 2).build(Grid(cells=4), (3, 16, 16))
-    torch.testing.assert_close(Edm(balance=0.5).loss(whole, x, places, draw), Edm().loss(whole, x, places, draw))
+    torch.testing.assert_close(Edm(balance=0.5).loss(whole, x, layout, draw), Edm().loss(whole, x, layout, draw))
     with pytest.raises(UsageError, match="balance needs a local network"):
-        Edm(balance=0.5).loss(lambda *a: x, x, places, draw)
+        Edm(balance=0.5).loss(lambda *a: x, x, layout, draw)
 
 
-@pytest.mark.parametrize("make", [lambda: Karras(low=0.0), lambda: Edm(data=0.0), lambda: Edm(balance=1.5)])
+@pytest.location.parametrize("make", [lambda: Karras(low=0.0), lambda: Edm(data=0.0), lambda: Edm(balance=1.5)])
 def test_impossible_settings_are_refused(make):
     with pytest.raises(ValueError, match=r"low|data|balance"):
         make()

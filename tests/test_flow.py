@@ -30,7 +30,7 @@ def uniform(b: int, d: int, m: int | None = None) -> torch.Tensor:
     return 0.3 * torch.rand(b, d, m or d, generator=seeded(0, "u", d), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("d", range(1, 9))
+@pytest.location.parametrize("d", range(1, 9))
 def test_growth_less_suppression_less_noise_is_the_field(d):
     w, a = symmetric(5, d), rates(5, d)
     parts = flow.growth(w, a) - flow.suppression(w, a) - flow.noise(w, a)
@@ -48,7 +48,7 @@ def test_noise_against_its_definition():
             assert found[i, j] == pytest.approx(float(sum(terms)))
 
 
-@pytest.mark.parametrize("d", [2, 3, 6])
+@pytest.location.parametrize("d", [2, 3, 6])
 def test_gradient_flow_on_u_is_exactly_twice_the_field(d):
     u, a = uniform(4, d, d + 2).requires_grad_(), rates(4, d)
     loss = sim.train_loss((u @ u.mT)[:, None], a).sum()
@@ -57,7 +57,7 @@ def test_gradient_flow_on_u_is_exactly_twice_the_field(d):
     assert torch.allclose(moved, 2 * flow.field((u @ u.mT).detach(), a), atol=1e-12)
 
 
-@pytest.mark.parametrize("d", [2, 3, 20])
+@pytest.location.parametrize("d", [2, 3, 20])
 def test_rk4_against_an_ode_solver_on_w(d):
     u, a = uniform(1, d), rates(1, d)
     w = u @ u.mT
@@ -99,7 +99,7 @@ def test_a_wide_u_and_its_root_flow_alike():
     assert torch.allclose(wide, narrow, atol=1e-12)
 
 
-@pytest.mark.parametrize("step", [flow.euler, flow.rk4])
+@pytest.location.parametrize("step", [flow.euler, flow.rk4])
 def test_the_u_update_stays_positive_semidefinite(step):
     w = flow.flow(uniform(50, 3), rates(50, 3), 0.3, 300, 10, step).w
     assert torch.linalg.eigvalsh(w).min() > -1e-12
@@ -116,7 +116,7 @@ def test_one_recurrence_is_one_field():
     assert torch.allclose(flow.recurrence(w, a, 0.1, 1).w[:, 1], w + 0.1 * flow.field(w, a), atol=1e-14)
 
 
-@pytest.mark.parametrize("inner", [3, 40])
+@pytest.location.parametrize("inner", [3, 40])
 def test_product_is_the_matrix_product(inner):
     x, y = torch.randn(2, inner, 5).double(), torch.randn(inner, 4, 5).double()
     assert torch.allclose(flow.product(x, y), torch.einsum("ikb,kjb->ijb", x, y), atol=1e-12)
@@ -136,13 +136,13 @@ def test_suppression_threshold_of_the_minor_entry():
     assert float(at[1, 1] * (3 * a2 + a1) + at[0, 0] * (3 * a1 + a2)) == pytest.approx(2 * (a1 + a2), rel=2e-3)
 
 
-@pytest.mark.parametrize(("ratio", "exponent"), [(4.0, -75), (10.0, -62), (100.0, -66)])
+@pytest.location.parametrize(("ratio", "exponent"), [(4.0, -75), (10.0, -62), (100.0, -66)])
 def test_printed_assumptions_ask_for_an_absurdly_small_start(ratio, exponent):
     assert flow.largest_omega(ratio) == pytest.approx(exponent, abs=0.5)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-@pytest.mark.parametrize(
+@pytest.location.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.location.parametrize(
     "setting", [(1.0, 2.0, 0.05, 0.01, 0.9), (1.5, 0.7, 0.4, 0.1, -0.6), (1.0, 3.5, 0.0, 0.001, 0.99)]
 )
 def test_the_widget_computes_the_same(setting):

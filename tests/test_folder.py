@@ -12,7 +12,7 @@ from PIL import Image
 from recombine.config import UsageError, digest, from_json, override, to_json
 from recombine.rng import seeded
 from recombine.studies.recipe import Recipe
-from recombine.worlds.base import World
+from recombine.worlds.world import World
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
 
@@ -99,7 +99,7 @@ def test_reading_is_refused(root):
         folder.read(torch.zeros(1, 3, 4, 6))
 
 
-@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1"])
+@pytest.location.parametrize("mode", ["L", "RGBA", "P", "1"])
 def test_every_kind_of_picture_becomes_rgb(root, mode):
     Image.new("RGB", (6, 4), (255, 255, 255)).convert(mode).save(root / "d.png")
     images = Folder.open(root).render(torch.tensor([[0, 1]]), seeded(0)).images
@@ -207,7 +207,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("message", WRONG)
+@pytest.location.parametrize("message", WRONG)
 def test_what_is_wrong_is_said_in_one_line(root, message):
     WRONG[message](root)
     with pytest.raises(UsageError, match=re.escape(message)) as error:

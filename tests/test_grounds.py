@@ -31,7 +31,7 @@ LATER = replace(CONFIG, steps=3)
 
 
 def shake(folder: RunFolder) -> None:
-    """As if it had been trained again on a machine that is not exact to the last bit."""
+    """As if it had been trained again on a runtime that is not exact to the last bit."""
     tensors, step = load_tensors(folder.path / "model.safetensors", folder.digest)
     facts = read_json(folder.path / "done.json")
     moved = {k: v + 1e-3 if v.is_floating_point() else v for k, v in tensors.items()}
@@ -161,11 +161,11 @@ def test_who_works_ahead_does_not_wait_for_what_another_trains(tmp_path):
 
 def test_every_seed_has_a_tokenizer_of_its_own():
     recipe = objectives.smoke()
-    assert [recipe.sown(s).tokenizer.seed for s in (0, 1, 5)] == [0, 1, 5]
-    assert [recipe.sown(s).seed for s in (0, 1, 5)] == [0, 1, 5]
-    assert recipe.sown(0) == recipe
-    assert Recipe().sown(2) == replace(Recipe(), seed=2)
-    assert Pixels().sown(3) == Pixels()
+    assert [recipe.with_seed(s).tokenizer.seed for s in (0, 1, 5)] == [0, 1, 5]
+    assert [recipe.with_seed(s).seed for s in (0, 1, 5)] == [0, 1, 5]
+    assert recipe.with_seed(0) == recipe
+    assert Recipe().with_seed(2) == replace(Recipe(), seed=2)
+    assert Pixels().with_seed(3) == Pixels()
 
 
 def families(out: Path, *changes: str) -> Rows:

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "recombine"
 FILES = sorted(PACKAGE.rglob("*.py"))
-ORDER = ["config rng store machine sharing", "worlds", "nets", "tokenizers", "objectives", "train", "measure theory bridge",
+ORDER = ["config rng store runtime sharing", "worlds", "nets", "tokenizers", "objectives", "train", "measure theory bridge",
          "figures", "studies", "report bench", "cli"]  # fmt: skip
 RANK = {part: i for i, group in enumerate(ORDER) for part in group.split()}
 BASE = set(ORDER[0].split())
@@ -33,7 +33,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.location.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_never_run_upwards(path):
     mine = part(path)
     if mine in ("__init__", "__main__"):
@@ -42,7 +42,7 @@ def test_imports_never_run_upwards(path):
         assert RANK[other] < RANK[mine] or {mine, other} <= BASE, f"{mine} imports {other}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.location.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_files_and_functions_stay_short_and_open_with_what_they_are_for(path):
     tree = ast.parse(path.read_text())
     assert len(path.read_text().splitlines()) <= 350
@@ -55,9 +55,9 @@ def test_files_and_functions_stay_short_and_open_with_what_they_are_for(path):
 def test_no_file_draws_from_global_random_state_or_unpickles():
     bad = re.compile(r"^import random$|np\.random\.|torch\.load\(|import pickle|torch\.manual_seed", re.MULTILINE)
     found = {str(p.relative_to(PACKAGE)): bad.findall(p.read_text()) for p in FILES}
-    for name, hits in found.items():
+    for name, recall in found.items():
         allowed = "fork_rng" in (PACKAGE / name).read_text()
-        assert not [h for h in hits if not (h == "torch.manual_seed" and allowed)], name
+        assert not [h for h in recall if not (h == "torch.manual_seed" and allowed)], name
 
 
 def test_a_version_enters_the_name_of_what_it_decides():

@@ -5,12 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.measure.intervals import student, wilson
+from recombine.evaluate.intervals import student, wilson
 from recombine.rng import seeded
 
 
-@pytest.mark.parametrize(
-    ("hits", "n", "low", "high"),
+@pytest.location.parametrize(
+    ("recall", "n", "low", "high"),
     [
         (0, 10, 0.0, 0.27753),
         (10, 10, 0.72247, 1.0),
@@ -19,18 +19,18 @@ from recombine.rng import seeded
         (81, 263, 0.25529, 0.36621),
     ],
 )
-def test_wilson_gives_the_published_numbers(hits, n, low, high):
-    assert wilson(hits, n) == pytest.approx((low, high), abs=2e-5)
+def test_wilson_gives_the_published_numbers(recall, n, low, high):
+    assert wilson(recall, n) == pytest.approx((low, high), abs=2e-5)
 
 
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_holds_the_share_stays_in_range_and_mirrors(pair):
-    hits, n = pair
-    low, high = wilson(hits, n)
-    assert 0 <= low <= hits / n + 1e-12
-    assert hits / n - 1e-12 <= high <= 1
-    assert wilson(n - hits, n) == pytest.approx((1 - high, 1 - low))
-    wider = wilson(hits, n, z=3.0)
+    recall, n = pair
+    low, high = wilson(recall, n)
+    assert 0 <= low <= recall / n + 1e-12
+    assert recall / n - 1e-12 <= high <= 1
+    assert wilson(n - recall, n) == pytest.approx((1 - high, 1 - low))
+    wider = wilson(recall, n, z=3.0)
     assert wider[0] - 1e-12 <= low <= high <= wider[1] + 1e-12
 
 

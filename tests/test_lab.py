@@ -10,8 +10,8 @@ from rich.console import Console
 from tiny import QUIET
 
 from recombine.config import UsageError
-from recombine.figures import Figure, canvas
-from recombine.machine import commit
+from recombine.plots.style import Figure, canvas
+from recombine.runtime import commit
 from recombine.store import read_json, read_rows, write_json
 from recombine.studies.base import Claim, Judgement, Rows, Study
 from recombine.studies.claims import grid, measured, read_all, table
@@ -133,7 +133,7 @@ def test_the_grid_of_claims_is_brief_or_whole_and_takes_no_text_for_markup(tmp_p
         assert ("x > 1" in said) != brief
 
 
-@pytest.mark.parametrize("content", ["{}", "nonsense", '"text"'])
+@pytest.location.parametrize("content", ["{}", "nonsense", '"text"'])
 def test_a_claims_file_that_is_none_is_refused(tmp_path, content):
     (tmp_path / "claims.json").write_text(content)
     with pytest.raises(UsageError, match=r"claims\.json"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recombine.measure.intervals import student
+from recombine.evaluate.intervals import student
 from recombine.studies.base import SCALES, Claim, Judgement, Rows, judge
 from recombine.studies.composition import judge_level2, judge_varied
 from recombine.studies.levels import Found, best, curve, gain, late, over_seeds, probe_of, seeds_of, summary
@@ -10,7 +10,7 @@ from recombine.studies.where import WHERE, judge_place
 from recombine.studies.which import OWN, UNSEEN, WORLDS, judge_each
 
 
-def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "wary", **more) -> dict:
+def row(step: int, level: int, joint: float, seed: int = 0, variant: str = "v", probe: str = "open-set", **more) -> dict:
     said = {"kind": "accuracy", "step": step, "level": level, "joint": joint, "seed": seed, "variant": variant}
     return said | {"probe": probe} | more
 
@@ -26,7 +26,7 @@ ROWS = Rows(
         row(0, 1, 0.9, variant="w"),
         row(0, 1, 0.9, probe="cnn"),
         {"kind": "train", "step": 10, "loss": 0.1, "variant": "v", "seed": 0},
-        {"kind": "probe", "level": 1, "joint": 1.0, "probe": "read"},
+        {"kind": "probe", "level": 1, "joint": 1.0, "probe": "oracle"},
     ]
 )
 
@@ -48,7 +48,7 @@ def test_late_is_the_mean_of_the_last_quarter_and_best_the_maximum():
 
 
 def test_the_wary_probe_judges_where_there_is_one():
-    assert probe_of(ROWS) == "wary"
+    assert probe_of(ROWS) == "open-set"
     assert probe_of(Rows([row(0, 0, 1, probe="linear"), row(0, 0, 1, probe="cnn")])) == "cnn"
 
 
@@ -68,7 +68,7 @@ def test_rows_are_filtered_by_equality_and_one_means_one():
     assert ROWS.where(kind="probe").column("joint") == [1.0]
     assert ROWS.one(kind="train")["loss"] == 0.1
     with pytest.raises(LookupError, match=r"^5 rows match"):
-        ROWS.one(kind="accuracy", variant="v", level=1, probe="wary")
+        ROWS.one(kind="accuracy", variant="v", level=1, probe="open-set")
     assert isinstance(ROWS.where(seed=0), Rows)
 
 
@@ -81,7 +81,7 @@ def word(holds, scale: str, seeds: int, trained: bool) -> str:
     return judge(Claim("X1", "P", "s", "e", look, trained), Rows(), scale, seeds, {}).word
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("holds", "says"), [(True, "reproduced"), (False, "not reproduced"), ("partly", "partly"), (None, "not measured")]
 )
 def test_the_word_of_a_verdict(holds, says):
@@ -106,11 +106,11 @@ def test_a_verdict_on_paper_has_the_contracts_fields():
     assert SCALES == ("smoke", "laptop", "full")
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("values", "holds"), [((1.0, 1.0, 0.9), True), ((0.9, 0.9, 0.9), False), ((0.95, 0.95, 0.96), True)]
 )
 def test_the_classifier_decides_level_two_and_the_strict_reader_stands_beside_it(values, holds):
-    judges = {"cnn": 1.0, "read": 0.5}
+    judges = {"cnn": 1.0, "oracle": 0.5}
     rows = Rows(
         row(0, level, v * share, seed, "balanced", probe)
         for seed, v in enumerate(values)
@@ -128,18 +128,18 @@ def test_the_classifier_decides_level_two_and_the_strict_reader_stands_beside_it
 
 def test_a_summary_has_a_line_for_each_variant_and_every_level_it_has():
     assert summary(ROWS) == [
-        "v: level 1 0.70, level 2 1.00 (late means, by wary)",
-        "w: level 1 0.90 (late means, by wary)",
+        "v: level 1 0.70, level 2 1.00 (late means, by open_set)",
+        "w: level 1 0.90 (late means, by open_set)",
     ]
     assert summary(Rows([{"kind": "train", "step": 1}])) == []
-    real = [{"kind": "probe", "probe": "wary", "composition": c, "joint": j} for c, j in (("00", 1.0), ("01", 0.72))]
+    real = [{"kind": "probe", "probe": "open-set", "composition": c, "joint": j} for c, j in (("00", 1.0), ("01", 0.72))]
     assert summary(Rows([*ROWS, *real]))[2:] == [
-        "wary reads only 72% of real pictures of 01: what it says of samples means little (below 95%)"
+        "open_set reads only 72% of real pictures of 01: what it says of samples means little (below 95%)"
     ]
     assert len(summary(Rows([*ROWS, real[0]]))) == 2
 
 
-SHOWN = {"kind": "between", "probe": "wary", "factor": "shape", "share": 0.5, "joint": 0.2}
+SHOWN = {"kind": "between", "probe": "open-set", "factor": "shape", "share": 0.5, "joint": 0.2}
 TRAINED = Claim("D0", "A", "it holds", "> 0", lambda rows: Judgement(True, {"x": rows[0]["joint"]}), trained=True)
 
 
@@ -161,7 +161,7 @@ def test_seeds_that_shared_a_tokenizer_are_said_to_have():
     assert note(Rows([*ROWS, SHOWN, new])) == ""
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("paper", "holds", "said"),
     [
         ("A, Fig 3", True, "reproduced"),
@@ -176,17 +176,17 @@ def test_what_no_paper_claimed_is_not_said_to_be_reproduced(paper, holds, said):
     assert judge(claim, Rows(), "full", 3, {}).json("s")["said"] == said
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("varied", "balanced", "said"),
     [((0.96, 0.97), (0.5, 0.9), True), ((0.8, 0.9), (0.1, 0.6), "partly"), ((0.99, 1.0), (0.9, 0.95), False)],
 )
 def test_variation_must_satisfy_the_strict_reader_and_do_better_than_none(varied, balanced, said):
     values = {"varied": varied, "balanced": balanced}
     made = [
-        row(0, 2, y if probe == "read" else 1.0, s, name, probe)
+        row(0, 2, y if probe == "oracle" else 1.0, s, name, probe)
         for name, some in values.items()
         for s, y in enumerate(some)
-        for probe in ("read", "wary", "cnn")
+        for probe in ("oracle", "open-set", "cnn")
     ]
     found = judge_varied(Rows(made))
     assert found.holds == said
@@ -194,7 +194,7 @@ def test_variation_must_satisfy_the_strict_reader_and_do_better_than_none(varied
     assert found.measured["balanced, must choose"] == 1.0
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("triangles", "circles", "said"),
     [
         (0.8, 0.4, True),
@@ -209,10 +209,10 @@ def test_variation_elsewhere_must_not_do_as_well(triangles, circles, said):
     level2 = {"nowhere": 0.0, "circles": circles, "triangles": triangles, "everywhere": 1.0}
     assert list(level2) == ["nowhere", *WHERE]
     made = [
-        row(0, 2, y if probe == "read" else 1.0, s, name, probe)
+        row(0, 2, y if probe == "oracle" else 1.0, s, name, probe)
         for name, y in level2.items()
         for s in range(2)
-        for probe in ("read", "wary", "cnn")
+        for probe in ("oracle", "open-set", "cnn")
     ]
     found = judge_place(Rows(made))
     assert found.holds == said
@@ -222,7 +222,7 @@ def test_variation_elsewhere_must_not_do_as_well(triangles, circles, said):
 COMES = {*OWN.items(), *((code, "both") for code in UNSEEN)}
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("drawn", "said"),
     [
         (COMES, True),
@@ -234,7 +234,7 @@ COMES = {*OWN.items(), *((code, "both") for code in UNSEEN)}
 )
 def test_each_factor_must_come_from_its_own_variation(drawn, said):
     made = [
-        row(0, code.count("1") - 1, float((code, world) in drawn), s, world, "wary") | {"composition": code}
+        row(0, code.count("1") - 1, float((code, world) in drawn), s, world, "open-set") | {"composition": code}
         for code in UNSEEN
         for world in WORLDS
         for s in range(2)

@@ -29,8 +29,8 @@ def test_rows_are_flat_and_every_claim_is_judged(rows):
 
 
 def test_claims_can_fail(rows):
-    spoiled = Rows({**r, "worst_pixel": 1e-3, "cosine": 0.2, "ratio": 1.5, "all_lit": 0.5, "off": 0.1} for r in rows)
-    words = {claim.id: judge(claim, spoiled, "laptop", 1, {}).word for claim in STUDY.claims}
+    corrupted = Rows({**r, "worst_pixel": 1e-3, "cosine": 0.2, "ratio": 1.5, "all_lit": 0.5, "off": 0.1} for r in rows)
+    words = {claim.id: judge(claim, corrupted, "laptop", 1, {}).word for claim in STUDY.claims}
     assert "reproduced" not in [words[i] for i in ("L1", "L3", "L4", "L5", "L6")]
     assert judge(STUDY.claims[0], Rows(), "laptop", 1, {}).word == "not measured"
 
@@ -41,7 +41,7 @@ def test_every_figure_is_drawn(rows, tmp_path):
         assert figure.caption
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     "wrong", ["blocks=1", "tilt=0", "link=1", "sigmas=[1,0.5]", "lit=[0,8]", "clutter=1", "modes=20", "grid=2"]
 )
 def test_nonsense_settings_get_one_clear_line(wrong):

@@ -6,21 +6,21 @@ import pytest
 import torch
 
 from recombine.config import UsageError
-from recombine.measure.locality import condition_influence, distance, locality, pixel_influence
-from recombine.measure.locality_map import draw_map, locality_map
+from recombine.evaluate.locality import condition_influence, distance, locality, pixel_influence
+from recombine.evaluate.locality_map import draw_map, locality_map
 from recombine.nets.local import LocalConfig
-from recombine.nets.placing import Grid, List, Whole
+from recombine.nets.layout_encoder import Grid, List, GlobalConfig
 from recombine.nets.unet import UNetConfig
 from recombine.objectives.edm import Edm
 from recombine.objectives.process import Flow
 from recombine.rng import seeded
 from recombine.theory.mixtures import Exact, asking
 from recombine.theory.projective import Joint, Projective, Tilted, random_mixture
-from recombine.worlds.places import Places
+from recombine.worlds.layout import Layout
 from recombine.worlds.shapes2d import Shapes2D
 
 SIDE, CELLS = 16, 8
-PLACES = Places.of(torch.tensor([[[0.15, 0.2], [0.8, 0.3], [0.4, 0.9], [0.0, 0.0]]]).expand(2, -1, -1)).keep(
+PLACES = Layout.of(torch.tensor([[[0.15, 0.2], [0.8, 0.3], [0.4, 0.9], [0.0, 0.0]]]).expand(2, -1, -1)).keep(
     torch.tensor([[True, True, True, False], [True, True, False, False]])
 )
 X, T = torch.randn(2, 3, SIDE, SIDE, generator=seeded("x")), torch.tensor([0.4, 0.4])
@@ -57,10 +57,10 @@ def test_distance_is_the_larger_axis_in_sides_of_the_picture():
     assert d[3, 7] == pytest.approx(15 / 16 - 0.25)
 
 
-@pytest.mark.parametrize("reach", [0, 1, 2])
+@pytest.location.parametrize("reach", [0, 1, 2])
 def test_both_are_exactly_one_for_a_local_network_and_not_for_a_whole_one(reach):
     radius = (reach + 1) / CELLS
-    for config, local in ((LocalConfig(CELLS, reach, 16, 2, 2), True), (Whole(UNetConfig((8, 16), 1, 2, 16)), False)):
+    for config, local in ((LocalConfig(CELLS, reach, 16, 2, 2), True), (GlobalConfig(UNetConfig((8, 16), 1, 2, 16)), False)):
         found = locality(opened(config), Edm().schedule, X, PLACES, (0.3, 0.8), seeded("l"), 3, radius)
         for level in found.levels:
             assert (level.pixel == 1) == local
@@ -121,7 +121,7 @@ def test_where_no_condition_has_an_effect_nothing_is_said_of_where_it_lies():
     assert late.condition == late.levels[1].condition < 1, "the mean is over the times at which there is one"
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("what", "says"),
     [
         (lambda: ask(lambda x, t, c: x * math.nan), "not finite"),
@@ -130,7 +130,7 @@ def test_where_no_condition_has_an_effect_nothing_is_said_of_where_it_lies():
         (lambda: ask(lambda x, t, c: x, times=()), "times"),
         (lambda: ask(lambda x, t, c: x, Shapes2D().condition((0, 0, 0), 2)), "at="),
     ],
-    ids=["not a number", "ignores the picture", "no gradients", "no times", "conditions without places"],
+    ids=["not a number", "ignores the picture", "no gradients", "no times", "conditions without layout"],
 )
 def test_a_strangers_denoiser_that_cannot_be_measured_is_one_clear_line(what, says):
     with pytest.raises(UsageError, match=says):
@@ -180,8 +180,8 @@ def test_exact_laws_a_composition_is_local_and_a_tilted_one_is_not():
 
 def test_a_map_shows_a_spot_and_the_conditions_inside_it():
     plt = pytest.importorskip("matplotlib.figure")
-    places = PLACES.rows(slice(0, 1))
-    found = locality_map(opened(LocalConfig(CELLS, 1, 16, 2, 2)), X[:1], T[:1], places, (3, 2))
+    layout = PLACES.rows(slice(0, 1))
+    found = locality_map(opened(LocalConfig(CELLS, 1, 16, 2, 2)), X[:1], T[:1], layout, (3, 2))
     assert found.heat.max() == 1
     assert found.heat[6:].max() == 0
     assert torch.equal(found.effect != 0, torch.tensor([True, False, False]))

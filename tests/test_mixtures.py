@@ -105,7 +105,7 @@ def test_a_skew_does_not_commute_with_noise():
     assert (law(0).mapped(lean.matrix).score(lean(x), 1.0, 1.0) - wrong).abs().max() > 0.05
 
 
-@pytest.mark.parametrize("change", [orthogonal(4, 1), skewed(4, 0.5), Swirl(1.3)])
+@pytest.location.parametrize("change", [orthogonal(4, 1), skewed(4, 0.5), Swirl(1.3)])
 def test_maps_are_undone_by_their_inverse(change):
     z = at(5, 7, 4)
     torch.testing.assert_close(change.inverse(change(z)), z)
@@ -131,8 +131,8 @@ def test_de_bruijn_between_two_gaussians_is_exact():
     assert [g.kl for g in found] == pytest.approx(exact, rel=0.02, abs=1e-3)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("solver", [Euler(200), Heun(60), Ancestral(200)])
+@pytest.location.parametrize("schedule", SCHEDULES)
+@pytest.location.parametrize("solver", [Euler(200), Heun(60), Ancestral(200)])
 def test_solvers_draw_the_mixture(schedule, solver):
     means = torch.tensor([[-2.0, 0.0], [2.0, 1.0]], dtype=torch.float64)
     target = points(means, torch.tensor([0.3, 0.7], dtype=torch.float64).log(), 0.3)

@@ -37,12 +37,12 @@ def accuracies(**means: float) -> Rows:
         for level, joint in ((0, 0.95), (1, (0.95 + level2) / 2), (2, level2)):
             for seed in range(3):
                 row = {"kind": "accuracy", "variant": variant, "seed": seed, "level": level, "step": 1, "joint": joint}
-                rows += [row | {"probe": p, "composition": "x"} for p in ("cnn", "read")]
+                rows += [row | {"probe": p, "composition": "x"} for p in ("cnn", "oracle")]
     return Rows(rows)
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("study", [objectives, jepa])
+@pytest.location.parametrize("scale", SCALES)
+@pytest.location.parametrize("study", [objectives, jepa])
 def test_variants_differ_in_their_objective_alone(study, scale):
     settings = study.settings(scale)
     made = settings.variants()
@@ -68,10 +68,10 @@ def test_what_varies_in_which_is_one_thing_at_a_time():
     assert digest(made["both"]) == digest(where.settings("full").variants()["everywhere"])
     jitters = {w: (made[w].world.color_jitter > 0, made[w].world.size_jitter > 0) for w in made}
     assert jitters == {"none": (False, False), "colour": (True, False), "size": (False, True), "both": (True, True)}
-    assert {r.judged_in for r in made.values()} == {which.settings("full").recipe.world}
+    assert {r.probe_world for r in made.values()} == {which.settings("full").recipe.world}
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.location.parametrize("scale", SCALES)
 def test_studies_share_runs_where_they_ask_the_same(scale):
     four, repair, both = (
         objectives.settings(scale).variants(),
@@ -113,7 +113,7 @@ LASTING = {"maskgit": 0.0, "maskgit0small": 0.0, "dit": 0.9, "dit0longer": 0.9, 
 LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1}
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("judge", "means", "verdict"),
     [
         (objectives.judge_maskgit, {"maskgit": 0.01, "dit": 0.9}, True),
@@ -227,7 +227,7 @@ def test_a_ceiling_is_judged_by_all_against_seen():
                 "variant": f"{kind}, {data}",
                 "seed": s,
                 "level": level,
-                "probe": "read",
+                "probe": "oracle",
                 "joint": joint,
             }
             for s in range(3)
@@ -261,9 +261,9 @@ def test_worlds_that_differ_are_judged_by_probes_of_their_own_unless_they_must_b
 def test_what_varies_more_or_less_is_judged_in_the_usual_world():
     made = override(variation.settings("smoke"), "wander=0.3").variants()
     usual = made["dit, usual"]
-    assert {made[f"dit, {a}"].judged_in for a in ("plain", "varied")} == {usual.world}
+    assert {made[f"dit, {a}"].probe_world for a in ("plain", "varied")} == {usual.world}
     assert len({made[f"dit, {a}"].world for a in variation.JUDGED}) == 3
-    other = replace(usual, evaluation=replace(usual.evaluation, judged_in=Shapes2D(colors=("red", "green"))))
+    other = replace(usual, evaluation=replace(usual.evaluation, probe_world=Shapes2D(colors=("red", "green"))))
     with pytest.raises(UsageError, match="other factors"):
         other.check()
 
@@ -282,7 +282,7 @@ def test_a_tokenizer_may_learn_from_other_pictures_than_the_model(tmp_path):
     )  # fmt: skip
     made = settings.variants()
     usual, other = made["dit"], made["dit, codes"]
-    assert replace(other, coded_in=None) == usual
+    assert replace(other, tokenizer_world=None) == usual
     assert made["dit, pictures"].coded == usual.world
     assert made["dit, pictures"].world == other.coded
     rows = Rows(compute({n: made[n] for n in ("dit", "dit, codes")}, Lab(QUIET, tmp_path, "smoke", 1)))
@@ -292,9 +292,9 @@ def test_a_tokenizer_may_learn_from_other_pictures_than_the_model(tmp_path):
     with pytest.raises(UsageError, match="only a learned tokenizer"):
         replace(other, tokenizer=Pixels()).check()
     with pytest.raises(UsageError, match="another size"):
-        replace(other, coded_in=Shapes2D(size=20)).check()
-    with pytest.raises(UsageError, match="coded_in: it has other factors"):
-        replace(other, coded_in=Shapes2D(size=16, colors=("red", "green"))).check()
+        replace(other, tokenizer_world=Shapes2D(size=20)).check()
+    with pytest.raises(UsageError, match="tokenizer_world: it has other factors"):
+        replace(other, tokenizer_world=Shapes2D(size=16, colors=("red", "green"))).check()
 
 
 def test_dropping_to_zero_tells_a_whole_batch_the_first_class():
@@ -363,7 +363,7 @@ def test_a_folder_without_pictures_of_what_is_new_is_asked_for_it(folder, tmp_pa
         replace(recipe, seen=(gone[0],)).check()
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("study", "change", "message"),
     [
         (objectives, "tokenizer=vae", "needs a codebook"),
@@ -378,7 +378,7 @@ def test_what_does_not_fit_is_told_before_any_work(study, change, message, tmp_p
     assert not (tmp_path / "runs").exists(), "nothing was trained"
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("settings", "change", "says"),
     [
         (details, "longer=0", "steps must be positive"),

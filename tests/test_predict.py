@@ -9,7 +9,7 @@ import torch
 from recombine.rng import seeded
 from recombine.theory.predict import SPACES, Signals, flip, path, signals
 from recombine.theory.sim import Task, second_moment
-from recombine.worlds.base import Rendered, World
+from recombine.worlds.world import Rendered, World
 from recombine.worlds.circles import Circles
 from recombine.worlds.factors import Factor, FactorSpace
 from recombine.worlds.shapes2d import Shapes2D
@@ -65,7 +65,7 @@ def test_the_pixel_signal_of_colour_is_its_distance_times_the_root_of_the_area()
     assert found["color"] == pytest.approx(math.sqrt(2) * 0.3 * float(one.norm()), rel=1e-4)
 
 
-@pytest.mark.parametrize("space", SPACES)
+@pytest.location.parametrize("space", SPACES)
 def test_a_factors_rate_grows_with_its_own_signal_and_spread(space):
     rates = lambda **world: signals(Circles(**world), space, raw=True, count=256).a  # noqa: E731
     weak, strong = rates(color_signal=0.1), rates(color_signal=0.2)
@@ -115,7 +115,7 @@ def test_the_path_runs_straight_for_equal_signals_and_bends_to_the_stronger_one(
     assert (turn.cummax(0).values - turn).max() > 0.05, "the weak concept falls back before it is learned"
 
 
-@pytest.mark.parametrize("weak", [0.9, 0.45, 0.3])
+@pytest.location.parametrize("weak", [0.9, 0.45, 0.3])
 def test_a_path_lasts_as_long_as_it_says_and_arrives(weak):
     found = path(Signals(("x", "y"), (weak, 1.0), (0.0, 0.0)), horizon=7.0)
     assert float(found.t[-1]) == pytest.approx(7.0 / weak**2, rel=0.01)

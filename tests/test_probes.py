@@ -4,18 +4,18 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.measure.intervals import wilson
-from recombine.measure.probes import (
+from recombine.evaluate.intervals import wilson
+from recombine.evaluate.probes import (
     Probe,
     ProbeConfig,
-    Reader,
+    Oracle,
     TrainedProbe,
     real_accuracy,
     refused,
     score,
     train_probe,
 )
-from recombine.measure.spoiled import imperfect, others, patched, spoiled, strayed
+from recombine.evaluate.corrupted import imperfect, others, patched, corrupted, strayed
 from recombine.rng import seeded
 from recombine.train.fit import TrainConfig
 from recombine.worlds.factors import at_most_one_new
@@ -23,7 +23,7 @@ from recombine.worlds.shapes2d import Shapes2D
 
 WORLD = Shapes2D(size=16)
 SPLIT = at_most_one_new(WORLD.space)
-STEPS = {"linear": 60, "cnn": 40, "wary": 80}
+STEPS = {"linear": 60, "cnn": 40, "open-set": 80}
 
 
 def config(kind: str) -> ProbeConfig:
@@ -37,12 +37,12 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def probes(root) -> dict[str, Probe]:
-    """`shown` is a wary one that also learned from what lies between compositions, which takes longer than there is here."""
+    """`shown` is a open_set one that also learned from what lies between compositions, which takes longer than there is here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Shapes2D, "graded", False)
+        patch.setattr(Shapes2D, "interpolates", False)
         trained = {kind: train_probe(config(kind), root, QUIET) for kind in STEPS}
-    shown = train_probe(config("wary"), root / "shown", QUIET)
-    return {"read": Reader(WORLD), **trained, "shown": shown}
+    shown = train_probe(config("open-set"), root / "shown", QUIET)
+    return {"oracle": Oracle(WORLD), **trained, "shown": shown}
 
 
 def pictures(count: int = 200) -> tuple[torch.Tensor, torch.Tensor]:
@@ -51,7 +51,7 @@ def pictures(count: int = 200) -> tuple[torch.Tensor, torch.Tensor]:
     return WORLD.render(index, rng).images, index
 
 
-@pytest.mark.parametrize("name", ["read", "linear", "cnn", "wary"])
+@pytest.location.parametrize("name", ["oracle", "linear", "cnn", "open-set"])
 def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chance(probes, name):
     probe, (images, index) = probes[name], pictures()
     answer = probe(images)
@@ -59,11 +59,11 @@ def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chan
     assert probe.name == name
     assert answer.shape == index.shape
     assert not answer.is_floating_point()
-    least = {"read": 0.99, "linear": 0.6, "cnn": 0.75, "wary": 0.75}[name]
+    least = {"oracle": 0.99, "linear": 0.6, "cnn": 0.75, "open-set": 0.75}[name]
     assert float((answer == index).float().mean()) > least, "chance is 0.5"
 
 
-@pytest.mark.parametrize("name", ["linear", "cnn", "wary"])
+@pytest.location.parametrize("name", ["linear", "cnn", "open-set"])
 def test_pictures_are_judged_one_by_one(probes, name):
     images, _ = pictures(12)
     whole = probes[name](images)
@@ -94,37 +94,37 @@ def test_a_score_counts_pictures_and_factors():
 
 
 def test_accuracy_on_real_pictures_covers_every_composition_with_its_level(probes):
-    rows = real_accuracy(probes["read"], WORLD, SPLIT, 16)
+    rows = real_accuracy(probes["oracle"], WORLD, SPLIT, 16)
     assert [r["composition"] for r in rows] == ["000", "001", "010", "011", "100", "101", "110", "111"]
     assert [r["level"] for r in rows] == [0, 0, 0, 1, 0, 1, 1, 2]
     assert all(r["joint"] > 0.8 and r["n"] == 16 and r["kind"] == "probe" for r in rows)
-    assert rows == real_accuracy(probes["read"], WORLD, SPLIT, 16)
+    assert rows == real_accuracy(probes["oracle"], WORLD, SPLIT, 16)
 
 
 def test_noise_shows_no_composition_to_the_reader(probes):
     noise = torch.rand(8, 3, 16, 16, generator=seeded("noise"))
-    assert (probes["read"](noise) == -1).all()
+    assert (probes["oracle"](noise) == -1).all()
 
 
 def test_an_empty_picture_is_refused_by_the_wary_probe_and_named_by_one_that_must_choose(probes):
     empty = torch.full((8, *WORLD.image_shape), WORLD.background)
-    wary = probes["wary"]
-    assert (wary(empty) == -1).all()
-    assert (wary.forced()(empty) >= 0).all()
+    open_set = probes["open-set"]
+    assert (open_set(empty) == -1).all()
+    assert (open_set.closed_set()(empty) >= 0).all()
     assert (probes["linear"](empty) >= 0).all()
 
 
 def test_how_much_is_refused(probes):
-    assert refused(probes["wary"], WORLD, 256)["share"] > 0.7
-    assert refused(probes["read"], WORLD, 256)["share"] > 0.95
+    assert refused(probes["open-set"], WORLD, 256)["share"] > 0.7
+    assert refused(probes["oracle"], WORLD, 256)["share"] > 0.95
     assert refused(probes["cnn"], WORLD, 256)["share"] == 0
 
 
 def test_a_wary_probe_that_is_made_to_choose_changes_no_answer_it_gave(probes):
     images, _ = pictures()
-    free, made = probes["wary"](images), probes["wary"].forced()(images)
+    free, made = probes["open-set"](images), probes["open-set"].closed_set()(images)
     assert torch.equal(free[free[:, 0] >= 0], made[free[:, 0] >= 0])
-    assert probes["wary"].forced().name == "cnn"
+    assert probes["open-set"].closed_set().name == "cnn"
 
 
 def test_others_are_other_compositions_and_all_of_them():
@@ -134,16 +134,16 @@ def test_others_are_other_compositions_and_all_of_them():
     assert len(made[(index == 0).all(1)].unique(dim=0)) == len(WORLD.space.compositions) - 1
 
 
-@pytest.mark.parametrize("graded", [False, True])
-def test_what_is_spoiled_is_unreadable_and_what_is_imperfect_is_not_far_off(monkeypatch, graded):
+@pytest.location.parametrize("interpolates", [False, True])
+def test_what_is_spoiled_is_unreadable_and_what_is_imperfect_is_not_far_off(monkeypatch, interpolates):
     """Strayed pictures have nuisances of their own, so only the others can be held against what was drawn."""
-    monkeypatch.setattr(Shapes2D, "graded", graded)
+    monkeypatch.setattr(Shapes2D, "interpolates", interpolates)
     index = torch.tensor(WORLD.space.compositions).repeat(25, 1)
-    broken, good = spoiled(WORLD, index, seeded(1)), imperfect(WORLD, index, seeded(1))
+    broken, good = corrupted(WORLD, index, seeded(1)), imperfect(WORLD, index, seeded(1))
     plain = WORLD.render(index, seeded(1)).images
     assert broken.shape == good.shape == plain.shape
     assert (WORLD.read(broken) == -1).float().mean() > 0.95
-    assert graded or (good - plain).abs().mean() < 0.5 * (broken - plain).abs().mean()
+    assert interpolates or (good - plain).abs().mean() < 0.5 * (broken - plain).abs().mean()
     assert 0 <= min(broken.min(), good.min()) <= max(broken.max(), good.max()) <= 1
 
 
@@ -159,7 +159,7 @@ def test_what_lies_between_two_compositions_is_refused_more_often_than_what_show
     index = torch.tensor(WORLD.space.compositions).repeat(60, 1)
     halfway, real = strayed(WORLD, index, (0.45, 0.55), seeded(5)), WORLD.render(index, seeded(6)).images
     assert (WORLD.read(halfway) == -1).all(1).float().mean() > 0.9
-    assert float((probes["shown"].forced()(real) == index).float().mean()) > 0.9
+    assert float((probes["shown"].closed_set()(real) == index).float().mean()) > 0.9
     refusals = [float((probes["shown"](some) == -1).all(1).float().mean()) for some in (halfway, real)]
     assert refusals[0] - refusals[1] > 0.15, "after 80 steps it is not sure of anything yet"
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr, t
 
-from recombine.measure.intervals import student
-from recombine.measure.ranks import ranks, spearman
+from recombine.evaluate.intervals import student
+from recombine.evaluate.ranks import ranks, spearman
 
 VALUE = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e6, 1e6), st.just(math.inf))
 

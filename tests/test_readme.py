@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageChops, ImageColor, ImageStat
 
-from recombine.figures import LEVELS
+from recombine.plots.style import LEVELS
 from recombine.report.courses import courses
-from recombine.report.pictures import amounts, asked, cover, on_tokens, taught, told, tried, unseen, varied
+from recombine.report.pictures import amounts, asked, cover, on_tokens, needs_teacher, told, tried, unseen, varied
 from recombine.report.readme import claims_page, filled, spans
 from recombine.store import read_json
 
@@ -20,7 +20,7 @@ def test_the_tables_are_those_of_the_shipped_results():
     assert filled(TEXT, ROOT / "results") == TEXT
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("ids", "said"),
     [
         (["B22", "B10", "B19", "B18"], "B10, B18, B19, B22"),
@@ -45,12 +45,12 @@ def test_filling_replaces_only_what_stands_between_the_markers():
     assert filled(worn, ROOT / "results") == TEXT
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\((?!http)([^)#]+)", TEXT))))
+@pytest.location.parametrize("target", sorted(set(re.findall(r"\]\((?!http)([^)#]+)", TEXT))))
 def test_every_link_leads_somewhere(target):
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("made", "levels"),
     [
         (cover, (0, 1, 2)),
@@ -60,7 +60,7 @@ def test_every_link_leads_somewhere(target):
         (on_tokens, (2,)),
         (told, (1, 2)),
         (varied, (1, 2)),
-        (taught, (1, 2)),
+        (needs_teacher, (1, 2)),
         (asked, ()),
         (courses, ()),
     ],

@@ -8,7 +8,7 @@ from PIL import Image
 from tiny import QUIET
 
 from recombine.config import UsageError, digest, override
-from recombine.measure.probes import Reader
+from recombine.evaluate.probes import Oracle
 from recombine.nets.conditioning import Conditioning
 from recombine.rng import seeded
 from recombine.studies import composition
@@ -26,7 +26,7 @@ RECIPE = smoke()
 
 def made(root, recipe: Recipe = RECIPE) -> Run:
     run = Run(recipe, Lab(QUIET, root, "smoke", 1))
-    run.probes = [Reader(recipe.world)]
+    run.probes = [Oracle(recipe.world)]
     return run
 
 
@@ -35,7 +35,7 @@ def tensors(batch) -> list[torch.Tensor]:
     return [x, *condition, *draw]
 
 
-@pytest.mark.parametrize(("steps", "count"), [(600, 9), (6000, 14), (4, 9), (1, 2), (8, 2)])
+@pytest.location.parametrize(("steps", "count"), [(600, 9), (6000, 14), (4, 9), (1, 2), (8, 2)])
 def test_checkpoints_run_from_nothing_to_the_end_and_lie_dense_at_first(steps, count):
     points = spaced(steps, count)
     gaps = [b - a for a, b in zip(points, points[1:], strict=False)]
@@ -87,7 +87,7 @@ def test_training_sees_the_seen_compositions_and_no_others(tmp_path):
     assert match.any(1).all()
 
 
-@pytest.mark.parametrize("dropout", [0.0, 0.1, 0.5, 1.0])
+@pytest.location.parametrize("dropout", [0.0, 0.1, 0.5, 1.0])
 def test_factors_are_dropped_one_by_one_as_often_as_told(tmp_path, dropout):
     big = replace(RECIPE, conditioning=Conditioning(dropout=dropout), train=TrainConfig(batch=4000))
     present = made(tmp_path, big).batch(0)[1].present.double()
@@ -96,7 +96,7 @@ def test_factors_are_dropped_one_by_one_as_often_as_told(tmp_path, dropout):
         assert float(torch.corrcoef(present.T)[0, 1]) == pytest.approx(0, abs=0.05)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.location.parametrize("name", VARIANTS)
 def test_only_the_variants_with_dropout_ever_hide_a_factor(tmp_path, name):
     run = made(tmp_path, replace(RECIPE, conditioning=VARIANTS[name]))
     hidden = any(not run.batch(step)[1].present.all() for step in range(5))
@@ -127,7 +127,7 @@ def test_samples_start_from_the_same_noise_at_every_step_however_many_are_drawn_
     assert max(len(x) for x, _ in seen) <= TOGETHER
 
 
-@pytest.mark.parametrize("changed", ["conditioning.mode=quantised", "conditioning.dropped=zero", "dropout=0.2"])
+@pytest.location.parametrize("changed", ["conditioning.mode=quantised", "conditioning.dropped=zero", "dropout=0.2"])
 def test_conditioning_refuses_what_it_sets_itself(changed):
     override(Completeness(), "conditioning.signal=raw")
     with pytest.raises(UsageError, match="only signal may be changed"):
@@ -139,7 +139,7 @@ def test_probes_must_be_trained():
         override(RECIPE, "probe_steps=0")
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     "changes", [(), ("conditioning.dropout=0.1",), ("conditioning.dropout=0.5", "conditioning.dropped=zero")]
 )
 def test_guidance_needs_a_model_that_knows_what_nothing_told_means(changes):
@@ -180,7 +180,7 @@ def test_observing_scores_every_composition_and_writes_a_sheet(tmp_path):
     assert sheet.size == (8 * 28, 8 * 28)
 
 
-@pytest.mark.parametrize("channels", [1, 3])
+@pytest.location.parametrize("channels", [1, 3])
 def test_a_sheet_has_a_row_per_composition_and_can_be_cut_by_arithmetic(tmp_path, channels):
     images = torch.rand(2, 5, channels, 6, 4)
     write_sheet(tmp_path / "s.png", images)
@@ -208,13 +208,13 @@ def test_pictures_that_vary_more_are_judged_as_all_others_are():
     made = composition.settings("full").variants()
     assert list(made) == ["balanced", "raw", "varied"]
     usual, varied = made["balanced"], made["varied"]
-    assert varied.judged_in == usual.world != varied.world
+    assert varied.probe_world == usual.world != varied.world
     back = replace(varied.world, color_jitter=usual.world.color_jitter, size_jitter=usual.world.size_jitter)
     assert replace(varied, world=back, evaluation=usual.evaluation) == usual
     with pytest.raises(UsageError, match="Shapes2D"):
         replace(usual, world=Circles()).varying(0.1, 0.1)
     with pytest.raises(UsageError, match="another size"):
-        replace(usual, evaluation=replace(usual.evaluation, judged_in=replace(usual.world, size=35))).check()
+        replace(usual, evaluation=replace(usual.evaluation, probe_world=replace(usual.world, size=35))).check()
     with pytest.raises(UsageError, match="that of size"):
         override(composition.settings("full"), "varied=[0.1]")
 

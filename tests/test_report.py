@@ -64,8 +64,8 @@ def test_curves_are_means_over_compositions_and_seeds(site):
     at = STEPS.index(1500)
     levels = {1: [c for c in LEVELS if LEVELS[c] == 1]}
     expected = [fmean(accuracy("dit", seed, c, 1500) for c in levels[1]) for seed in range(3)]
-    assert [r["curves"]["read"]["1"][at][0] for r in data["runs"][:3]] == pytest.approx(expected, abs=1e-4)
-    assert data["variants"][0]["curves"]["read"]["1"][at][0] == pytest.approx(fmean(expected), abs=1e-4)
+    assert [r["curves"]["oracle"]["1"][at][0] for r in data["runs"][:3]] == pytest.approx(expected, abs=1e-4)
+    assert data["variants"][0]["curves"]["oracle"]["1"][at][0] == pytest.approx(fmean(expected), abs=1e-4)
     assert data["variants"][1]["paper"]["label"] == "MaskGIT"
 
 
@@ -79,7 +79,7 @@ def test_steps_that_a_seed_lacks_leave_no_mean(tmp_path):
     assert len(variant["steps"]) == len(STEPS) - 1
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("code", "order"), [("011", (0, 1, 1)), ("10.0.1", (10, 0, 1)), ("9", (9,)), ("x1", (10**9, ord("x"), ord("1")))]
 )
 def test_codes_are_read_as_numbers(code, order):
@@ -110,7 +110,7 @@ def test_svg_keeps_drawing_and_makes_ids_unique(site):
     path = site / "swing-by" / "figures" / "late.svg"
     one, two = inline_svg(path, "a", "Loss"), inline_svg(path, "b", "Loss")
     assert set(re.findall(r'id="([^"]+)"', one)).isdisjoint(re.findall(r'id="([^"]+)"', two))
-    assert 'href="#a-mark"' in one
+    assert 'href="#a-location"' in one
     assert 'clip-path="url(#a-clip)"' in one
     assert "currentColor" in one
     assert one.count("<path") == 4
@@ -137,7 +137,7 @@ BREAK = {
     "a sheet": lambda f: next(f.parent.glob("runs/*/samples/*.png")).write_bytes(b"GIF89a"),
     "a sheet's shape": lambda f: Image.new("RGB", (10, 13)).save(next(f.parent.glob("runs/*/samples/*.png"))),
 }
-ROW = '{"kind": "accuracy", "run": "aa", "probe": "read", "composition": "000", "level": 0, "step": 1, "joint": 0.5}'
+ROW = '{"kind": "accuracy", "run": "aa", "probe": "oracle", "composition": "000", "level": 0, "step": 1, "joint": 0.5}'
 
 
 def change(folder: Path, **new) -> None:
@@ -152,7 +152,7 @@ def untouched(tmp_path_factory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("what", BREAK)
+@pytest.location.parametrize("what", BREAK)
 def test_broken_results_are_one_clear_line(untouched, tmp_path, what):
     folder = Path(shutil.copytree(untouched, tmp_path / "copy")) / "objectives"
     BREAK[what](folder)
@@ -212,7 +212,7 @@ def test_paper_curves_are_small_and_agree_with_the_paper():
         assert run["levels"]["0"] == pytest.approx([fmean(v) for v in zip(*seen, strict=True)], abs=2e-3)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("value", "text"),
     [(3.1e-12, "3.1e-12"), (0.71234567, "0.7123"), (True, "yes"), (28200, "28,200"), ([1.0, 2.0], "1, 2"), (None, "–")],
 )
@@ -250,15 +250,15 @@ def test_a_probe_is_shown_at_its_worst_where_runs_are_of_several_worlds():
     quality = [{"probe": "linear", "composition": "111", "level": 2, "joint": j} for j in (1.0, 0.6)]
     assert real({"quality": quality}, "linear", {"code": "111", "level": 2}) == 0.6
     assert real({"quality": quality}, "cnn", {"code": "111", "level": 2}) is None
-    rows = [{"kind": "refused", "probe": p, "share": s} for p, s in (("wary", 0.99), ("wary", 0.97), ("cnn", 0.0))]
-    assert _refused(rows, Path("rows.jsonl")) == {"wary": 0.97}
+    rows = [{"kind": "refused", "probe": p, "share": s} for p, s in (("open-set", 0.99), ("open-set", 0.97), ("cnn", 0.0))]
+    assert _refused(rows, Path("rows.jsonl")) == {"open-set": 0.97}
 
 
 def test_the_site_shows_the_run_that_comes_furthest_and_says_that_it_is_the_best(site):
     from recombine.report.page import furthest
 
     def run(name: str, read: float, cnn: float, sheets: bool = True) -> dict:
-        scores = {p: {"000": [[1.0]], "111": [[0.0], [y]]} for p, y in (("cnn", cnn), ("read", read))}
+        scores = {p: {"000": [[1.0]], "111": [[0.0], [y]]} for p, y in (("cnn", cnn), ("oracle", read))}
         return {"id": name, "scores": scores, "sheets": [[0, 0]] if sheets else []}
 
     codes = [{"code": c, "level": k, "row": k} for c, k in (("111", 2), ("000", 0))]
@@ -268,7 +268,7 @@ def test_the_site_shows_the_run_that_comes_furthest_and_says_that_it_is_the_best
         run("equal", 0.9, 0.9),
         run("unseen", 1.0, 1.0, sheets=False),
     ]
-    assert furthest({"probes": ["cnn", "read"], "compositions": codes, "runs": runs})["id"] == "right"
+    assert furthest({"probes": ["cnn", "oracle"], "compositions": codes, "runs": runs})["id"] == "right"
     assert furthest({"probes": ["cnn"], "compositions": codes, "runs": runs})["id"] == "kind"
     assert "(the best of 6 runs)" in (site / "index.html").read_text()
 
@@ -286,7 +286,7 @@ def test_a_strip_shows_what_a_verdict_would_have_been_earlier(tmp_path):
     folder = make_results(tmp_path) / "objectives"
     first, *others = read_json(folder / "claims.json")
     told = [[100, "does not hold"], [2000, "partly"], [4000, "reproduced"]]
-    known = {"cnn": "reproduced", "read": "not reproduced"}
+    known = {"cnn": "reproduced", "oracle": "not reproduced"}
     (folder / "claims.json").write_text(json.dumps([first | {"earlier": told, "otherwise": known}, *others]))
     text = write_study(folder).read_text()
     cells = re.findall(r'<i class="([\w-]+)" title="up to update ([\d,]+): ', text)
@@ -298,7 +298,7 @@ def test_a_strip_shows_what_a_verdict_would_have_been_earlier(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("otherwise", [["cnn"], {"cnn": "fine"}, {"<b>": "partly"}, {"cnn": "smoke"}, None])
+@pytest.location.parametrize("otherwise", [["cnn"], {"cnn": "fine"}, {"<b>": "partly"}, {"cnn": "smoke"}, None])
 def test_probes_that_are_none_are_refused_in_one_line(tmp_path, otherwise):
     claim = {"id": "D1", "statement": "s", "verdict": "partly", "otherwise": otherwise}
     (tmp_path / "claims.json").write_text(json.dumps([claim]))
@@ -313,7 +313,7 @@ NO_COURSES = (
 )
 
 
-@pytest.mark.parametrize("earlier", NO_COURSES)
+@pytest.location.parametrize("earlier", NO_COURSES)
 def test_a_strip_that_is_none_is_refused_in_one_line(tmp_path, earlier):
     claim = {"id": "D1", "statement": "s", "verdict": "partly", "earlier": earlier}
     (tmp_path / "claims.json").write_text(json.dumps([claim]))
@@ -321,7 +321,7 @@ def test_a_strip_that_is_none_is_refused_in_one_line(tmp_path, earlier):
         read_claims(tmp_path / "claims.json")
 
 
-@pytest.mark.parametrize(("view", "wide"), [("0 0 480 100", True), ("0 0 200 100", False), ("0 0 964.8 230.4", True)])
+@pytest.location.parametrize(("view", "wide"), [("0 0 480 100", True), ("0 0 200 100", False), ("0 0 964.8 230.4", True)])
 def test_a_card_shows_the_left_part_of_a_wide_drawing(view, wide):
     assert Shown("a", "A", "", Markup('<svg viewBox="{}"></svg>').format(view)).wide is wide
     assert not Shown("a", "A", "", Markup('<img src="a.png">')).wide

@@ -33,7 +33,7 @@ ASIDE = sorted(
 )
 
 
-@pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
+@pytest.location.parametrize("folder", STUDIES, ids=lambda p: p.name)
 def test_every_verdict_follows_from_the_rows_beside_it(folder):
     rows, facts = shipped(folder.name), read_json(folder / "study.json")
     made = [judge(c, rows, facts["scale"], len(facts["seeds"]), {}).json(folder.name) for c in find(folder.name).claims]
@@ -43,7 +43,7 @@ def test_every_verdict_follows_from_the_rows_beside_it(folder):
         assert_near({k: mine[k] for k in keep}, {k: shown[k] for k in keep})
 
 
-@pytest.mark.parametrize("folder", [p for p in STUDIES if find(p.name).stops], ids=lambda p: p.name)
+@pytest.location.parametrize("folder", [p for p in STUDIES if find(p.name).stops], ids=lambda p: p.name)
 def test_what_each_verdict_would_have_been_earlier_follows_from_the_rows_too(folder):
     facts, shown = read_json(folder / "study.json"), claims_of(folder)
     found = stopping.courses(find(folder.name).claims, shipped(folder.name), facts["scale"], len(facts["seeds"]))
@@ -66,10 +66,10 @@ def test_verdicts_change_with_the_probe_as_quoted():
     by_paper = {i: c["otherwise"].get("linear") for i, c in claims.items()}
     assert [by_paper[i] for i in ("D1", "D2", "D3", "D4")] == ["not reproduced"] * 2 + ["reproduced"] * 2
     assert [claims[i]["otherwise"]["cnn"] for i in ("D2", "D3", "D4")] == ["partly", "partly", "reproduced"]
-    assert [claims[i]["otherwise"]["read"] for i in ("D3", "D4")] == ["not reproduced"] * 2
+    assert [claims[i]["otherwise"]["oracle"] for i in ("D3", "D4")] == ["not reproduced"] * 2
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("study", "variant", "linear", "cnn"),
     [
         ("objectives", "maskgit", 0.90, 0.21),
@@ -111,7 +111,7 @@ def assert_near(mine, shown):
         assert mine == (pytest.approx(shown, rel=1e-5, abs=1e-6) if isinstance(shown, float) else shown)
 
 
-@pytest.mark.parametrize("folder", [*RUNS, *sorted(SHARED.glob("*/runs/*")), *ASIDE], ids=lambda p: p.name)
+@pytest.location.parametrize("folder", [*RUNS, *sorted(SHARED.glob("*/runs/*")), *ASIDE], ids=lambda p: p.name)
 def test_every_run_folder_is_named_by_its_config(folder):
     read_config(folder)
 
@@ -121,7 +121,7 @@ def test_every_run_that_a_study_names_is_there():
     assert {*named} <= {*RUNS, *ASIDE}
 
 
-@pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
+@pytest.location.parametrize("folder", STUDIES, ids=lambda p: p.name)
 def test_the_rows_of_a_study_are_those_of_the_runs_that_it_names(folder):
     """Also where another study has a run of the same name."""
     mine = defaultdict(list)
@@ -145,25 +145,25 @@ def listed(folder: Path, variant: str) -> Rows:
 
 
 QUOTED = {
-    ("first", "maskgit", 1, "wary"): (0.57, 0.40, 0.34),
-    ("first", "maskgit", 2, "wary"): (0.0, 0.0, 0.0),
-    ("first", "givt", 2, "wary"): (0.78, 0.35, 0.03),
-    ("first", "mar", 2, "wary"): (0.73, 0.09, 0.96),
-    ("first", "dit", 2, "wary"): (0.99, 0.99, 0.95),
-    ("first", "maskgit, classes", 2, "wary"): (0.95, 0.90, 0.86),
-    ("first", "dit, classes", 2, "wary"): (0.25, 0.18, 0.06),
-    ("first", "maskgit, far", 2, "wary"): (0.60, 0.01, 0.61),
-    ("second", "maskgit", 1, "wary"): (0.73, 0.71, 0.97),
-    ("second", "maskgit", 2, "wary"): (0.0, 0.0, 0.52),
+    ("first", "maskgit", 1, "open-set"): (0.57, 0.40, 0.34),
+    ("first", "maskgit", 2, "open-set"): (0.0, 0.0, 0.0),
+    ("first", "givt", 2, "open-set"): (0.78, 0.35, 0.03),
+    ("first", "mar", 2, "open-set"): (0.73, 0.09, 0.96),
+    ("first", "dit", 2, "open-set"): (0.99, 0.99, 0.95),
+    ("first", "maskgit, classes", 2, "open-set"): (0.95, 0.90, 0.86),
+    ("first", "dit, classes", 2, "open-set"): (0.25, 0.18, 0.06),
+    ("first", "maskgit, far", 2, "open-set"): (0.60, 0.01, 0.61),
+    ("second", "maskgit", 1, "open-set"): (0.73, 0.71, 0.97),
+    ("second", "maskgit", 2, "open-set"): (0.0, 0.0, 0.52),
     ("second", "maskgit", 2, "linear"): (0.99, 0.24, 0.99),
-    ("second", "jepa", 2, "wary"): (0.07, 0.01, 0.0),
-    ("second", "jepa, one layer", 2, "wary"): (0.06, 0.0, 0.0),
-    ("second", "dit on vae", 2, "wary"): (1.0, 1.0, 1.0),
-    ("second", "dit on vae", 2, "read"): (0.83, 0.96, 1.0),
+    ("second", "jepa", 2, "open-set"): (0.07, 0.01, 0.0),
+    ("second", "jepa, one layer", 2, "open-set"): (0.06, 0.0, 0.0),
+    ("second", "dit on vae", 2, "open-set"): (1.0, 1.0, 1.0),
+    ("second", "dit on vae", 2, "oracle"): (0.83, 0.96, 1.0),
 }
 
 
-@pytest.mark.parametrize(("which", "variant", "level", "probe"), QUOTED)
+@pytest.location.parametrize(("which", "variant", "level", "probe"), QUOTED)
 def test_numbers_quoted_of_runs_that_shared_a_tokenizer_are_those_of_their_rows(which, variant, level, probe):
     found = over_seeds(listed(SHARED / which, variant), variant, level, late, probe).values
     assert found == pytest.approx(QUOTED[which, variant, level, probe], abs=0.0051)
@@ -185,13 +185,13 @@ VARYING = {
 }
 
 
-@pytest.mark.parametrize("variant", VARYING)
+@pytest.location.parametrize("variant", VARYING)
 def test_what_the_docs_say_of_variation_inside_classes_is_what_the_rows_say(variant):
     rows, told = shipped("variation"), VARYING[variant]
-    for values, probe in zip(told, ("wary", "read"), strict=False):
+    for values, probe in zip(told, ("open-set", "oracle"), strict=False):
         assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(values, abs=0.0051)
     means = [
-        over_seeds(rows, variant, level, late, probe).mean for probe, level in (("wary", 1), ("read", 1), ("read", 0))
+        over_seeds(rows, variant, level, late, probe).mean for probe, level in (("open-set", 1), ("oracle", 1), ("oracle", 0))
     ]
     assert means == pytest.approx(told[2:], abs=0.0051)
 
@@ -209,19 +209,19 @@ DETAILED = {
 }
 
 
-@pytest.mark.parametrize("variant", DETAILED)
+@pytest.location.parametrize("variant", DETAILED)
 def test_what_the_docs_say_of_details_is_what_the_rows_say(variant):
-    for values, probe in zip(DETAILED[variant], ("wary", "read"), strict=True):
+    for values, probe in zip(DETAILED[variant], ("open-set", "oracle"), strict=True):
         assert over_seeds(shipped("details"), variant, 2, late, probe).values == pytest.approx(values, abs=0.0051)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("probe", "values", "classes", "turn", "interval"),
     [
         ("cnn", (0.88, 0.82, 0.62), (-0.42, -0.74, -0.66), 1.38, (1.0, 1.77)),
         ("linear", (0.16, 0.65, 0.34), (-0.43, -0.66, -0.61), 0.95, (0.05, 1.85)),
-        ("wary", (0.12, 0.0, 0.59), (-0.53, -0.53, -0.54), 0.77, (-0.01, 1.55)),
-        ("read", (0.0, 0.0, 0.0), (-0.21, -0.19, 0.02), 0.13, (-0.19, 0.44)),
+        ("open-set", (0.12, 0.0, 0.59), (-0.53, -0.53, -0.54), 0.77, (-0.01, 1.55)),
+        ("oracle", (0.0, 0.0, 0.0), (-0.21, -0.19, 0.02), 0.13, (-0.19, 0.44)),
     ],
 )
 def test_how_far_labels_turn_the_families_round_is_as_quoted(probe, values, classes, turn, interval):
@@ -232,14 +232,14 @@ def test_how_far_labels_turn_the_families_round_is_as_quoted(probe, values, clas
     assert gain(*found).interval == pytest.approx(interval, abs=0.0051)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("probe", "told"),
     [
         ("cnn", {"dit": 0.87, "maskgit": 0.09, "dit, classes": 0.27, "maskgit, classes": 0.88}),
         ("cnn", {"dit, longer": 0.55, "dit, small": 0.46, "maskgit, longer": 0.38}),
-        ("wary", {"dit": 0.24, "maskgit": 0.01, "dit, classes": 0.01, "maskgit, classes": 0.54}),
-        ("wary", {"maskgit, longer": 0.17, "maskgit, small": 0.01, "maskgit, cool": 0.05}),
-        ("wary", {"dit, longer": 0.25, "dit, small": 0.26}),
+        ("open-set", {"dit": 0.24, "maskgit": 0.01, "dit, classes": 0.01, "maskgit, classes": 0.54}),
+        ("open-set", {"maskgit, longer": 0.17, "maskgit, small": 0.01, "maskgit, cool": 0.05}),
+        ("open-set", {"dit, longer": 0.25, "dit, small": 0.26}),
     ],
 )
 def test_means_quoted_of_details_are_those_of_their_rows(probe, told):
@@ -247,7 +247,7 @@ def test_means_quoted_of_details_are_those_of_their_rows(probe, told):
     assert found == pytest.approx(told, abs=0.0051)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("variant", "shape", "color"),
     [
         ("dit", (0.99, 0.95, 0.88), (0.88, 0.89, 1.0)),
@@ -261,7 +261,7 @@ def test_what_each_label_leaves_wrong_is_as_quoted(variant, shape, color):
     assert rows.column("color") == pytest.approx(color, abs=0.0051)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("variant", "seed", "told"),
     [
         ("dit, longer", 0, {1420: 0.79, 4349: 0.26, 5680: 0.32, 15000: 0.76}),
@@ -274,13 +274,13 @@ def test_what_each_label_leaves_wrong_is_as_quoted(variant, shape, color):
     ],
 )
 def test_how_level_2_comes_and_goes_over_training_is_as_quoted(variant, seed, told):
-    rows = shipped("details").where(kind="accuracy", variant=variant, seed=seed, probe="wary", level=2)
+    rows = shipped("details").where(kind="accuracy", variant=variant, seed=seed, probe="open-set", level=2)
     seen = {r["step"]: r["joint"] for r in rows}
     assert {step: seen[step] for step in told} == pytest.approx(told, abs=0.0051)
     assert max(seen.values()) == pytest.approx(max(told.values()), abs=0.0051)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("variant", "told"), [("maskgit", (0.50, 0.58, 0.59)), ("maskgit, classes", (0.55, 0.60, 0.57))]
 )
 def test_how_additive_the_models_of_details_listen_is_as_quoted(variant, told):
@@ -289,7 +289,7 @@ def test_how_additive_the_models_of_details_listen_is_as_quoted(variant, told):
 
 
 def test_the_strict_reader_does_not_see_the_ability_come_again():
-    rows = shipped("details").where(kind="accuracy", variant="dit, longer", seed=0, probe="read", level=2)
+    rows = shipped("details").where(kind="accuracy", variant="dit, longer", seed=0, probe="oracle", level=2)
     seen = {r["step"]: r["joint"] for r in rows}
     assert seen[1420] == max(seen.values()) == pytest.approx(0.38, abs=0.0051)
     assert max(joint for step, joint in seen.items() if step > 2219) < 0.021
@@ -305,7 +305,7 @@ def world_of(amount: str) -> Rows:
     )
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("amount", "verdicts"),
     [("usual", [True, False, False]), ("varied", [False, False, True]), ("plain", ["partly", False, False])],
 )
@@ -321,7 +321,7 @@ def test_the_usual_mar_of_variation_comes_high_and_falls_as_quoted():
 
 
 def test_no_tokenizer_of_variation_spoils_a_real_picture():
-    assert min(r["joint"] for r in shipped("variation").where(kind="ceiling", probe="read")) > 0.99
+    assert min(r["joint"] for r in shipped("variation").where(kind="ceiling", probe="oracle")) > 0.99
 
 
 TOLD = {
@@ -334,7 +334,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize(("study", "variant"), TOLD)
+@pytest.location.parametrize(("study", "variant"), TOLD)
 def test_what_the_docs_say_of_each_tokenizer_is_what_the_rows_say(study, variant):
     rows = shipped(study)
     for told, summary in zip(TOLD[study, variant], (late, best), strict=True):
@@ -360,9 +360,9 @@ ON_VAE = {
 }
 
 
-@pytest.mark.parametrize("variant", ON_VAE)
+@pytest.location.parametrize("variant", ON_VAE)
 def test_what_the_docs_say_of_vae_latents_is_what_the_rows_say(variant):
-    told = zip(ON_VAE[variant], ((late, "wary"), (best, "wary"), (late, "read")), strict=True)
+    told = zip(ON_VAE[variant], ((late, "open-set"), (best, "open-set"), (late, "oracle")), strict=True)
     for values, (summary, probe) in told:
         found = over_seeds(shipped("tokenizers"), variant, 2, summary, probe).values
         assert found == pytest.approx(values, abs=0.0051)
@@ -370,7 +370,7 @@ def test_what_the_docs_say_of_vae_latents_is_what_the_rows_say(variant):
 
 def test_what_the_docs_say_of_tokenizers_that_saw_the_seen_alone_is_what_the_rows_say():
     limit = shipped("tokenizers").where(kind="ceiling")
-    for probe, told in (("wary", (1.0, 0.04, 0.01)), ("read", (0.68, 0.0, 0.0))):
+    for probe, told in (("open-set", (1.0, 0.04, 0.01)), ("oracle", (0.68, 0.0, 0.0))):
         found = [level_mean(limit.where(variant=f"{name}, seen", probe=probe), 2) for name in ("vae", "vq", "fsq")]
         assert found == pytest.approx(told, abs=0.0051)
         assert (
@@ -387,21 +387,21 @@ TOLD_LESS = {
 }
 
 
-@pytest.mark.parametrize("variant", TOLD_LESS)
+@pytest.location.parametrize("variant", TOLD_LESS)
 def test_what_the_docs_say_of_models_that_are_told_less_is_what_the_rows_say(variant):
-    where = ((2, "wary"), (2, "cnn"), (2, "read"), (1, "wary"), (1, "read"))
+    where = ((2, "open-set"), (2, "cnn"), (2, "oracle"), (1, "open-set"), (1, "oracle"))
     found = [over_seeds(shipped("conditioning"), variant, level, late, probe).mean for level, probe in where]
     assert found == pytest.approx(TOLD_LESS[variant], abs=0.0051)
 
 
 def test_what_the_docs_say_judges_let_pass_is_what_the_rows_say():
     rows = Rows(read_rows(RESULTS / "judges" / "rows.jsonl"))
-    said = {(1, "wary"): (0.41, 0.25, 0.46), (1, "cnn"): (0.42, 0.33, 0.46)}
-    said |= {(0, "read"): (0.25, 0.23, 0.22), (2, "wary"): (0.19, 0.25, 0.22)}
+    said = {(1, "open-set"): (0.41, 0.25, 0.46), (1, "cnn"): (0.42, 0.33, 0.46)}
+    said |= {(0, "oracle"): (0.25, 0.23, 0.22), (2, "open-set"): (0.19, 0.25, 0.22)}
     for (version, probe), told in said.items():
         some = rows.where(version=version)
         assert [tolerance(way(some, probe, f)) for f in ("shape", "color", "size")] == pytest.approx(told, abs=0.0051)
-    assert min(rows.where(kind="probe", version=2, probe="wary").column("joint")) >= 0.995
+    assert min(rows.where(kind="probe", version=2, probe="open-set").column("joint")) >= 0.995
 
 
 COMPOSED = {
@@ -411,12 +411,12 @@ COMPOSED = {
 }
 
 
-@pytest.mark.parametrize("variant", COMPOSED)
+@pytest.location.parametrize("variant", COMPOSED)
 def test_the_docs_table_of_composition_is_what_the_rows_say(variant):
     rows, (*level2, level1) = shipped("composition"), COMPOSED[variant]
-    for told, probe in zip(level2, ("cnn", "wary", "read"), strict=True):
+    for told, probe in zip(level2, ("cnn", "open-set", "oracle"), strict=True):
         assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(told, abs=0.0051)
-    assert over_seeds(rows, variant, 1, late, "read").mean == pytest.approx(level1, abs=0.0051)
+    assert over_seeds(rows, variant, 1, late, "oracle").mean == pytest.approx(level1, abs=0.0051)
     assert over_seeds(rows, variant, 1, late, "cnn").mean > 0.995
 
 
@@ -441,13 +441,13 @@ def test_the_exact_model_is_quoted_as_it_is():
 
 
 def test_what_comes_where_classes_do_not_vary_is_as_quoted_beside_the_exact_model():
-    def late_of(family: str, code: str, world: str = "plain", probe: str = "wary") -> list[float]:
+    def late_of(family: str, code: str, world: str = "plain", probe: str = "open-set") -> list[float]:
         some = Rows(r for r in shipped("variation").where(kind="accuracy") if r["composition"] == code)
         return over_seeds(some, f"{family}, {world}", 1, late, probe).values
 
     assert late_of("dit", "110") == pytest.approx([0.97, 1.0, 0.99], abs=0.0051)
-    assert late_of("dit", "110", "usual", "read") == pytest.approx([1.0, 0.82, 1.0], abs=0.0051)
-    assert late_of("dit", "101", "usual", "read") == pytest.approx([0.41, 0.03, 0.19], abs=0.0051)
+    assert late_of("dit", "110", "usual", "oracle") == pytest.approx([1.0, 0.82, 1.0], abs=0.0051)
+    assert late_of("dit", "101", "usual", "oracle") == pytest.approx([0.41, 0.03, 0.19], abs=0.0051)
     circles = [x for family in ("maskgit", "givt", "mar", "dit") for x in late_of(family, "011")]
     assert (min(circles), max(circles)) == pytest.approx((0.21, 1.0), abs=0.0051)
     triangles = [x for family in ("maskgit", "givt", "mar") for x in late_of(family, "110")]
@@ -462,10 +462,10 @@ WHERE = {
 }
 
 
-@pytest.mark.parametrize("variant", WHERE)
+@pytest.location.parametrize("variant", WHERE)
 def test_the_lead_on_where_pictures_must_vary_is_as_quoted(variant):
     rows = shipped("leads/where/where")
-    for told, probe in zip(WHERE[variant], ("wary", "cnn", "read"), strict=True):
+    for told, probe in zip(WHERE[variant], ("open-set", "cnn", "oracle"), strict=True):
         assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(told, abs=0.0051)
 
 
@@ -477,10 +477,10 @@ WHERE_FULL = {
 }
 
 
-@pytest.mark.parametrize("variant", WHERE_FULL)
+@pytest.location.parametrize("variant", WHERE_FULL)
 def test_where_pictures_must_vary_is_as_quoted(variant):
     rows = shipped("where")
-    for told, probe in zip(WHERE_FULL[variant], ("wary", "read"), strict=True):
+    for told, probe in zip(WHERE_FULL[variant], ("open-set", "oracle"), strict=True):
         assert over_seeds(rows, variant, 2, late, probe).values == pytest.approx(told, abs=0.0051)
     assert over_seeds(rows, variant, 2, late, "cnn").mean > 0.99
 
@@ -492,14 +492,14 @@ WHICH = {
 }
 
 
-@pytest.mark.parametrize("composition", WHICH)
+@pytest.location.parametrize("composition", WHICH)
 def test_the_lead_on_what_must_vary_is_as_quoted(composition):
     rows = shipped("leads/which/which")
-    found = triangles(rows, composition, "wary")
+    found = triangles(rows, composition, "open-set")
     for told, values in zip(WHICH[composition], found.values(), strict=True):
         assert values.values == pytest.approx(told, abs=0.0051)
     if composition == "110":
-        strict = triangles(rows, composition, "read")
+        strict = triangles(rows, composition, "oracle")
         assert strict["size"].values == pytest.approx((0.66, 0.0, 0.0), abs=0.0051)
         assert min(strict["colour"].values) > 0.99
         assert [round(found[w].mean, 2) for w in ("colour", "size")] == [0.98, 0.01]
@@ -531,10 +531,10 @@ def test_small_triangles_lean_to_red_as_quoted():
 
 def test_probes_of_composition_are_right_on_real_pictures_and_the_linear_one_is_not():
     seen = shipped("composition").where(kind="probe")
-    assert min(r["joint"] for r in seen if r["probe"] in ("wary", "cnn", "read")) >= 0.999
+    assert min(r["joint"] for r in seen if r["probe"] in ("open-set", "cnn", "oracle")) >= 0.999
     small = [r["joint"] for r in seen.where(probe="linear") if r["composition"].endswith("1")]
     assert (min(small), max(small)) == (pytest.approx(0.54, abs=0.0051), pytest.approx(0.65, abs=0.0051))
-    assert shipped("composition").where(kind="refused").one(probe="wary")["share"] > 0.9985
+    assert shipped("composition").where(kind="refused").one(probe="open-set")["share"] > 0.9985
 
 
 def test_silent_captions_that_name_a_class_bend_nothing_either():
@@ -623,7 +623,7 @@ def test_the_transformers_fall_at_a_strong_colour_is_one_by_the_classifier_alone
     assert all(d.high > 0.99 and d.after > 0.99 for d in found)
     size = [c.factors["size"][c.steps == d.turn] for c, d in zip(strong.runs.values(), found, strict=True)]
     assert all(float(v) > 0.97 for v in size), "all of the fall is in colour"
-    reader = shipped("concept-space").where(kind="accuracy", probe="read", variant=strong.name, composition="11")
+    reader = shipped("concept-space").where(kind="accuracy", probe="oracle", variant=strong.name, composition="11")
     right = {(r["seed"], r["step"]): r["joint"] for r in reader}
     each = [(right[s, int(d.start)], right[s, int(d.turn)]) for s, d in zip(strong.runs, found, strict=True)]
     assert all(start == 0 and turn <= 0.05 for start, turn in each), "what there is are no circles"
@@ -631,7 +631,7 @@ def test_the_transformers_fall_at_a_strong_colour_is_one_by_the_classifier_alone
 
 def test_classifiers_and_reader_of_concept_space_are_right_on_real_pictures():
     rows = [*shipped("concept-space").where(kind="probe"), *shipped("concept-space").where(kind="probe3")]
-    assert {r["probe"] for r in rows} == {"cnn", "read"}
+    assert {r["probe"] for r in rows} == {"cnn", "oracle"}
     assert {r["joint"] for r in rows} == {1.0}
 
 

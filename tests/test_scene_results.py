@@ -5,7 +5,7 @@ from statistics import fmean
 import pytest
 from shipped import shipped
 
-from recombine.measure.counting import k_max, k_mean
+from recombine.evaluate.counting import k_max, k_mean
 from recombine.studies.base import Rows
 from recombine.studies.scenes import operator_outcomes as operator
 from recombine.studies.scenes.length import far_from_others
@@ -25,19 +25,19 @@ REACHED = {
 }
 
 
-@pytest.mark.parametrize("variant", REACHED)
+@pytest.location.parametrize("variant", REACHED)
 def test_the_docs_table_of_length_is_what_the_rows_say(variant):
     rows, (seeds, by_means, *shares) = shipped("length"), REACHED[variant]
     assert [tuple(reached(rows, variant, by=way).values) for way in (k_max, k_mean)] == [seeds, by_means]
-    hits = fmean(some.one(marks=12)["hits"] for some in last(rows, variant).values())
-    assert [hits, local(rows, variant, "condition").mean] == pytest.approx(shares, abs=0.0051)
+    recall = fmean(some.one(locations=12)["recall"] for some in last(rows, variant).values())
+    assert [recall, local(rows, variant, "condition").mean] == pytest.approx(shares, abs=0.0051)
 
 
-def over_length(variant: str, column: str, marks: int, step: int | None = None) -> float:
-    """The mean over seeds at one number of marks; at the end if no step is named."""
+def over_length(variant: str, column: str, locations: int, step: int | None = None) -> float:
+    """The mean over seeds at one number of locations; at the end if no step is named."""
     each = {k: r for k, r in looks(shipped("length"), variant).items() if k[1] == (step or 5000)}
     assert len(each) == 3
-    return fmean(some.one(marks=marks)[column] for some in each.values())
+    return fmean(some.one(locations=locations)[column] for some in each.values())
 
 
 def test_what_else_the_docs_say_of_length_is_what_the_rows_say():
@@ -48,7 +48,7 @@ def test_what_else_the_docs_say_of_length_is_what_the_rows_say():
     assert [round(over_length("exp3L", "total", 5), 1), round(over_length("exp3L", "right", 3), 2)] == [5.6, 0.76]
     pieces = [round(over_length("exp3L", "total", k) / k - 1, 2) for k in (1, 3, 9)]
     assert pieces == [0.04, 0.09, 0.17]
-    missed = [round(1 - over_length(v, "hits", 9), 2) for v in ("exp3L", "exp2L", "exp2L, whole")]
+    missed = [round(1 - over_length(v, "recall", 9), 2) for v in ("exp3L", "exp2L", "exp2L, whole")]
     assert missed == [0.03, 0.11, 0.31], "the share of full patches foretells the order"
     course = [sorted(k_max(looks(rows, "exp1")[s, t]) for s in range(3)) for t in (625, 1250, 2500, 5000)]
     assert [(min(k), max(k)) for k in course] == [(1, 2), (3, 4), (5, 5), (5, 6)]
@@ -56,7 +56,7 @@ def test_what_else_the_docs_say_of_length_is_what_the_rows_say():
 
 def test_local_networks_first_draw_too_much_then_too_little():
     for variant, told in {"exp2L": (14, 10, 0.94, 0.89), "exp2L, 1 object": (15, 9, 0.91, 0.80)}.items():
-        found = [over_length(variant, column, 9, t) for column in ("total", "hits") for t in (625, 5000)]
+        found = [over_length(variant, column, 9, t) for column in ("total", "recall") for t in (625, 5000)]
         assert (*map(round, found[:2]), *(round(v, 2) for v in found[2:])) == told
         early = {k_max(some, total=False) for (_, t), some in looks(shipped("length"), variant).items() if t == 625}
         assert early == ({9} if variant == "exp2L" else {8, 9})
@@ -76,9 +76,9 @@ def test_what_the_docs_say_of_crowds_and_numbers_is_what_the_rows_say():
 
 
 def rounded(rows: Rows, columns: dict[str, tuple[int, ...]]) -> dict[str, list[float]]:
-    """Columns at some numbers of marks, the mean over seeds."""
-    mean = lambda c, k: fmean(rows.where(marks=k).column(c))  # noqa: E731
-    return {c: [round(mean(c, k), 1 if c == "total" else 2) for k in marks] for c, marks in columns.items()}
+    """Columns at some numbers of locations, the mean over seeds."""
+    mean = lambda c, k: fmean(rows.where(locations=k).column(c))  # noqa: E731
+    return {c: [round(mean(c, k), 1 if c == "total" else 2) for k in locations] for c, locations in columns.items()}
 
 
 def test_convolutions_beside_the_cells_mend_nothing_at_full_size():
@@ -89,26 +89,26 @@ def test_convolutions_beside_the_cells_mend_nothing_at_full_size():
         v: [reached(shipped(s), v).values[0] for s in ("fine/length", "length")] for v in ("exp2L", "exp2L, whole")
     }
     assert reach == {"exp2L": [5, 7], "exp2L, whole": [3, 4]}
-    luck = [round(last(shipped("fine/length"), v)[0].one(marks=12)["luck"], 2) for v in ("exp2L", "exp3L")]
-    assert luck == [0.52, 0.59]
+    chance = [round(last(shipped("fine/length"), v)[0].one(locations=12)["chance"], 2) for v in ("exp2L", "exp3L")]
+    assert chance == [0.52, 0.59]
 
 
 def test_what_the_docs_say_of_larger_pictures_is_what_the_rows_say():
     rows = shipped("larger/length")
     assert min(rows.where(kind="detector").column("exact")) >= 0.996
     assert [reached(rows, v).values for v in ("exp1", "exp2L")] == [[6], [6]]
-    assert [round(last(rows, v)[0].one(marks=9)["hits"], 2) for v in ("exp1", "exp2L")] == [0.79, 0.82]
-    assert [round(last(shipped("length"), v)[0].one(marks=9)["hits"], 2) for v in ("exp1", "exp2L")] == [0.79, 0.9]
+    assert [round(last(rows, v)[0].one(locations=9)["recall"], 2) for v in ("exp1", "exp2L")] == [0.79, 0.82]
+    assert [round(last(shipped("length"), v)[0].one(locations=9)["recall"], 2) for v in ("exp1", "exp2L")] == [0.79, 0.9]
     assert [round(local(rows, v, "condition").mean, 2) for v in ("exp1", "exp2L")] == [0.89, 1.0]
     assert [round(far_from_others(rows, "exp2L", some).mean, 2) for some in (range(2, 4), range(9, 13))] == [0.93, 0.85]
     missed = [
-        (r["from"] < 0.16, (1 - r["hits"]) * r["n"])
+        (r["from"] < 0.16, (1 - r["recall"]) * r["n"])
         for r in rows.where(kind="near", variant="exp2L")
         if r["step"] == 5000
     ]
     assert sum(n for near, n in missed if near) / sum(n for _, n in missed) == pytest.approx(0.73, abs=0.01)
     fine = last(shipped("fine/length"), "exp2L")[0]
-    assert round(fine.one(marks=9)["hits"], 2) == 0.85
+    assert round(fine.one(locations=9)["recall"], 2) == 0.85
 
 
 ADDED = {
@@ -120,21 +120,21 @@ ADDED = {
 }
 
 
-@pytest.mark.parametrize("variant", ADDED)
+@pytest.location.parametrize("variant", ADDED)
 def test_the_docs_table_of_sums_is_what_the_rows_say(variant):
     rows, (seeds, lenient, *means) = shipped("operator"), ADDED[variant]
     assert operator.reach(rows, variant).values == seeds
     assert round(operator.reach(rows, variant, lenient=True).mean, 1) == lenient
     some = rows.where(kind="added", variant=variant)
-    assert list(rounded(some, {"hits": (2, 3, 5, 8), "total": (2, 3, 5, 8)}).values()) == means
+    assert list(rounded(some, {"recall": (2, 3, 5, 8), "total": (2, 3, 5, 8)}).values()) == means
 
 
 def test_near_objects_suffer_where_others_are_new_and_not_where_they_are_known():
     for variant, told in {"empty": [0.76, 0.9], "cluttered": [0.96, 0.96]}.items():
-        near = shipped("operator").where(kind="added, near", variant=variant, marks=3)
+        near = shipped("operator").where(kind="added, near", variant=variant, locations=3)
         assert {r["from"] for r in near} == {0.2, 0.25, 0.32}
         parts = [near.where(**{"from": 0.2}), [*near.where(**{"from": 0.25}), *near.where(**{"from": 0.32})]]
-        assert [round(sum(r["n"] * r["hits"] for r in p) / sum(r["n"] for r in p), 2) for p in parts] == told
+        assert [round(sum(r["n"] * r["recall"] for r in p) / sum(r["n"] for r in p), 2) for p in parts] == told
 
 
 def test_adding_beats_telling_at_once_by_the_same_weights():
@@ -151,8 +151,8 @@ ECHO = {
 }
 
 
-@pytest.mark.parametrize("variant", ECHO)
+@pytest.location.parametrize("variant", ECHO)
 def test_the_lead_on_echoes_is_as_quoted(variant):
-    r = max(shipped("leads/echo/operator").where(kind="echo", variant=variant), key=lambda r: abs(r["echo"]))
-    shares = [1 + (k - 1) * r["echo"] / r["own"] for k in (2, 4)]
-    assert [*(r[k] for k in ("own", "others", "untold", "echo")), *shares] == pytest.approx(ECHO[variant], abs=0.0051)
+    r = max(shipped("leads/leakage/operator").where(kind="leakage", variant=variant), key=lambda r: abs(r["leakage"]))
+    shares = [1 + (k - 1) * r["leakage"] / r["own"] for k in (2, 4)]
+    assert [*(r[k] for k in ("own", "others", "unconditional", "leakage")), *shares] == pytest.approx(ECHO[variant], abs=0.0051)

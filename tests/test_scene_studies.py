@@ -8,7 +8,7 @@ import torch
 from tiny import QUIET
 
 from recombine.config import UsageError, digest, from_json, override, to_json
-from recombine.measure.counting import k_max, may_judge
+from recombine.evaluate.counting import k_max, may_judge
 from recombine.nets.local import LocalConfig
 from recombine.rng import seeded
 from recombine.store import RunFolder, read_json, read_rows
@@ -23,8 +23,8 @@ from recombine.studies.scenes.recipe import SceneEvaluation
 from recombine.studies.scenes.runs import SceneRun
 from recombine.studies.scenes.settings import EXPERIMENTS, SceneSettings, settings
 from recombine.studies.sheets import write_sheet
-from recombine.worlds.places import Places
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.layout import Layout
+from recombine.worlds.scenes.scenes import Scenes
 
 DOCS = Path(__file__).parent.parent / "docs" / "length.md"
 SMOKE = settings("smoke")
@@ -38,7 +38,7 @@ def scene_run(root: Path, name: str = "exp1", chosen: SceneSettings = SMOKE) -> 
 # ---- the experiments
 
 
-@pytest.mark.parametrize("scale", ["smoke", "laptop", "full"])
+@pytest.location.parametrize("scale", ["smoke", "laptop", "full"])
 def test_recipes_fit_and_go_through_json(scale):
     chosen = settings(scale)
     recipes = chosen.variants()
@@ -51,18 +51,18 @@ def test_recipes_fit_and_go_through_json(scale):
 
 DIFFER = {
     "exp1": set(),
-    "exp2": {"placing"},
-    "exp3": {"placing"},
-    "exp2L": {"placing", "net", "objective"},
-    "exp3L": {"placing", "net", "objective"},
-    "exp2L, whole": {"placing", "net", "objective"},
-    "exp2, 1 object": {"placing", "world"},
-    "exp2L, 1-5 objects": {"placing", "net", "objective", "world"},
+    "exp2": {"layout_encoder"},
+    "exp3": {"layout_encoder"},
+    "exp2L": {"layout_encoder", "net", "objective"},
+    "exp3L": {"layout_encoder", "net", "objective"},
+    "exp2L, whole": {"layout_encoder", "net", "objective"},
+    "exp2, 1 object": {"layout_encoder", "world"},
+    "exp2L, 1-5 objects": {"layout_encoder", "net", "objective", "world"},
 }
 
 
-@pytest.mark.parametrize("name", DIFFER)
-@pytest.mark.parametrize("scale", ["smoke", "full"])
+@pytest.location.parametrize("name", DIFFER)
+@pytest.location.parametrize("scale", ["smoke", "full"])
 def test_an_experiment_differs_from_the_first_in_what_it_names_alone(scale, name):
     chosen = settings(scale)
     first, other = chosen.recipe, replace(chosen, experiments=(name,)).variants()[name]
@@ -75,10 +75,10 @@ def test_an_experiment_differs_from_the_first_in_what_it_names_alone(scale, name
 
 def test_the_network_or_the_conditioner_is_all_that_neighbours_do_not_share():
     v = settings("full").variants()
-    assert replace(v["exp2"].placing, labelled="all") == v["exp1"].placing
-    assert v["exp3"].placing.labelled == "all"
-    assert v["exp2L"].placing == v["exp2"].placing
-    assert v["exp3L"].placing == v["exp3"].placing
+    assert replace(v["exp2"].layout_encoder, labelled="all") == v["exp1"].layout_encoder
+    assert v["exp3"].layout_encoder.labelled == "all"
+    assert v["exp2L"].layout_encoder == v["exp2"].layout_encoder
+    assert v["exp3L"].layout_encoder == v["exp3"].layout_encoder
     assert replace(v["exp2L, whole"], net=v["exp2L"].net) == v["exp2L"]
     whole = v["exp2L, whole"].net
     assert isinstance(whole, LocalConfig)
@@ -87,15 +87,15 @@ def test_the_network_or_the_conditioner_is_all_that_neighbours_do_not_share():
 
 
 WRONG = {
-    "recipe.evaluation.marks=[1,13]": "of 1 to 12",
-    "recipe.evaluation.marks=[3,2]": "smallest first",
+    "recipe.evaluation.locations=[1,13]": "of 1 to 12",
+    "recipe.evaluation.locations=[3,2]": "smallest first",
     "recipe.evaluation.early=9": "no more than the 2 samples",
     "recipe.evaluation.checkpoints=[0]": "must be positive",
-    "recipe.evaluation.locality.marks=1": "2 to 12",
+    "recipe.evaluation.locality.locations=1": "2 to 12",
     "recipe.evaluation.locality.times=[0.5,2]": "up to 1",
     "recipe.detector.width=9": "multiple of 8",
     "recipe.pool=0": "pool must be positive",
-    "recipe.placing.labelled=one": "that of Exp 1",
+    "recipe.layout_encoder.labelled=one": "that of Exp 1",
     "recipe.objective.balance=0.5": "that of Exp 1",
     "control=16": "reach must lie between 0 and 15",
     'experiments=["exp4"]': "exp4",
@@ -103,7 +103,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@pytest.location.parametrize("wrong", WRONG)
 def test_a_wrong_setting_is_one_line(wrong):
     with pytest.raises(UsageError, match=WRONG[wrong]) as told:
         override(SMOKE, wrong)
@@ -115,11 +115,11 @@ UNFIT = {
     "world.size=40": "16 cells do not divide a picture of 40x40",
     "recipe.evaluation.checkpoints=[99]": "beyond the last of 4 steps",
     "world.apart=2.0": "5 objects: found no room",
-    "evaluation.marks=[1,12]": "12 objects: found no room",
+    "evaluation.locations=[1,12]": "12 objects: found no room",
 }
 
 
-@pytest.mark.parametrize("wrong", UNFIT)
+@pytest.location.parametrize("wrong", UNFIT)
 def test_parts_that_do_not_fit_are_refused_before_the_work(tmp_path, monkeypatch, wrong):
     monkeypatch.setattr("recombine.worlds.scenes.place.PATIENCE", 3)
     chosen = override(SMOKE, wrong, 'world.sizes=["large"]', "world.margin=0.7")
@@ -130,8 +130,8 @@ def test_parts_that_do_not_fit_are_refused_before_the_work(tmp_path, monkeypatch
 
 def test_a_list_too_short_for_the_marks_is_refused():
     recipe = SMOKE.variants()["exp3"]
-    with pytest.raises(UsageError, match=r"placing.slots=2: too few for the 3 places"):
-        replace(recipe, placing=replace(recipe.placing, slots=2)).check()
+    with pytest.raises(UsageError, match=r"layout_encoder.slots=2: too few for the 3 layout"):
+        replace(recipe, layout_encoder=replace(recipe.layout_encoder, slots=2)).check()
 
 
 def test_checkpoints_are_spread_and_end_at_the_end():
@@ -151,12 +151,12 @@ def test_larger_pictures_are_one_setting_away():
 
 def test_pictures_and_places_belong_together(tmp_path):
     run = scene_run(tmp_path)
-    images, places = run.pool
+    images, layout = run.pool
     assert images.dtype == torch.uint8
     assert len(images) == run.recipe.pool
-    assert set(places.present.sum(1).tolist()) == {1, 2}
+    assert set(layout.present.sum(1).tolist()) == {1, 2}
     again = run.recipe.world.sample(run.recipe.pool, seeded(0, "pool", 0))
-    assert torch.equal(places.at, again.centres)
+    assert torch.equal(layout.at, again.centres)
     assert (images / 255 - again.images).abs().amax() <= 0.5 / 255 + 1e-6
 
 
@@ -190,7 +190,7 @@ def test_marks_are_spaced_and_those_of_real_scenes_are_asked_for_too(tmp_path):
     recipe, lab = SMOKE.variants()["exp1"], Lab(QUIET, tmp_path, "smoke", 1)
     asks = lambda spaced: replace(recipe, evaluation=replace(recipe.evaluation, spaced=spaced, samples=24))  # noqa: E731
     wide, plain = Judge(asks(0.25), lab), Judge(asks(0.0), lab)
-    least = lambda marks: min(torch.pdist(at).min().item() for at in marks.at[48:])  # noqa: E731
+    least = lambda locations: min(torch.pdist(at).min().item() for at in locations.at[48:])  # noqa: E731
     assert least(wide.asked(24)) >= 0.25 - 1e-6
     assert least(plain.asked(24)) < 0.25
     assert plain.crowded == {}
@@ -201,7 +201,7 @@ def test_real_scenes_are_as_crowded_as_the_page_says():
     assert "of nine objects, about three of four have another one within two cells" in DOCS.read_text()
     world = Scenes()
     scene = world.place(torch.full((128,), 9), seeded("crowded"))
-    cell = Places.of(world.centres(scene)).cell(16)
+    cell = Layout.of(world.centres(scene)).cell(16)
     rows, columns = ((part[:, :, None] - part[:, None]).abs() for part in (cell // 16, cell % 16))
     others = (torch.maximum(rows, columns) <= 2).sum(2) - 1
     assert 0.7 <= (others > 0).float().mean() <= 0.8
@@ -217,8 +217,8 @@ def test_a_sampled_picture_does_not_depend_on_its_company(tmp_path):
     with torch.no_grad():
         for p in run.net.parameters():
             p.add_(0.05 * torch.randn(p.shape, generator=seeded("weights")))
-    marks, noise = run.judge.asked(2), run.noise(2)
-    together, alone = run.sample(marks, noise), run.sample(marks.rows(slice(3, 4)), noise[3:4])
+    locations, noise = run.judge.asked(2), run.noise(2)
+    together, alone = run.sample(locations, noise), run.sample(locations.rows(slice(3, 4)), noise[3:4])
     torch.testing.assert_close(together[3:4], alone, atol=1e-4, rtol=0)
 
 
@@ -226,13 +226,13 @@ def test_a_sampled_picture_does_not_depend_on_its_company(tmp_path):
 
 
 def test_crosses_stand_at_the_marks_and_say_whether_they_were_hit(tmp_path):
-    marks = Places(torch.tensor([[[0.25, 0.5], [0.75, 0.5], [0.5, 0.1]]]), torch.tensor([[True, True, False]]))
-    drawn = crossed(torch.full((1, 3, 32, 32), 0.5), marks, torch.tensor([[True, False, True]]), side=64)[0]
+    locations = Layout(torch.tensor([[[0.25, 0.5], [0.75, 0.5], [0.5, 0.1]]]), torch.tensor([[True, True, False]]))
+    drawn = crossed(torch.full((1, 3, 32, 32), 0.5), locations, torch.tensor([[True, False, True]]), side=64)[0]
     assert drawn.shape == (3, 64, 64)
     green, red = drawn[:, 32, 16], drawn[:, 32, 48]
     assert green[1] > 0.9 > green[0]
     assert red[0] > 0.9 > red[1]
-    assert (drawn[:, :20] == 0.5).all(), "no cross where no mark is"
+    assert (drawn[:, :20] == 0.5).all(), "no cross where no location is"
     write_sheet(tmp_path / "sheet.png", drawn.expand(3, 2, 3, 64, 64))
     assert (cut(tmp_path / "sheet.png", 3, 2, 1) == cut(tmp_path / "sheet.png", 3, 0, 0)).all()
 
@@ -265,17 +265,17 @@ def test_a_run_leaves_counts_locality_maps_and_sheets(ran):
     for name, strict in (("exp1", 1), ("exp2L", 0)):
         mine = rows.where(variant=name)
         assert mine.where(kind="variant").one()["strict"] == strict
-        assert mine.where(kind="count").column("marks") == [1, 2, 3, 1, 2, 3]
-        assert mine.where(kind="crowded").column("marks") == [1, 2, 3], "at the end alone"
+        assert mine.where(kind="count").column("locations") == [1, 2, 3, 1, 2, 3]
+        assert mine.where(kind="crowded").column("locations") == [1, 2, 3], "at the end alone"
         assert mine.where(kind="locality").column("step") == [2, 2, 4, 4]
-        assert mine.where(kind="map").column("mark") == [0, 1]
+        assert mine.where(kind="map").column("location") == [0, 1]
         samples = ran / "runs" / mine.where(kind="count")[0]["run"] / "samples"
         names = {"step_00000002.png", "step_00000004.png", "crowded.png", "maps.png"}
         assert {p.name for p in samples.iterdir()} == names
     figures = [f["name"] for f in read_json(ran / "length" / "study.json")["figures"]]
     assert figures == ["curves", "k-max", "near", "samples"]
     asked = rows.where(kind="near", variant="exp1")
-    assert sum(r["n"] for r in asked) == 2 * (1 + 2 + 3), "every mark is in one of the rows"
+    assert sum(r["n"] for r in asked) == 2 * (1 + 2 + 3), "every location is in one of the rows"
     assert [f["name"] for f in read_json(ran / "locality" / "study.json")["figures"]] == ["scatter", "levels", "maps"]
 
 
@@ -328,27 +328,27 @@ LOCAL = {"exp1": (0.95, 0.9), "exp2": (0.94, 0.5), "exp3": (0.7, 0.4), "exp2L": 
 
 
 def detector_rows(exact: dict[int, float], most: int = 12) -> list[dict]:
-    share = lambda k: {n: exact.get(k, 1.0) for n in ("exact", "right", "complete", "hits")}  # noqa: E731
+    share = lambda k: {n: exact.get(k, 1.0) for n in ("exact", "right", "complete", "recall")}  # noqa: E731
     rows = [{"kind": "detector", "objects": k, **share(k)} for k in range(most + 1)]
-    return rows + [{"kind": "real", "marks": k, "n": 128, **share(k)} for k in range(1, most + 1)]
+    return rows + [{"kind": "real", "locations": k, "n": 128, **share(k)} for k in range(1, most + 1)]
 
 
 def count_rows(k: int, strict: bool, most: int = 12) -> list[dict]:
-    """A curve whose judged share falls below a half after `k` marks."""
+    """A curve whose judged share falls below a half after `k` locations."""
     rows = []
-    for marks in range(1, most + 1):
-        share = 1 / (1 + 2.0 ** (marks - k - 0.5))
+    for locations in range(1, most + 1):
+        share = 1 / (1 + 2.0 ** (locations - k - 0.5))
         right, complete = (share, share) if strict else (0.1 * share, share)
-        rows.append({"kind": "count", "marks": marks, "n": 128, "right": right, "complete": complete, "exact": right,
-                     "hits": share ** (1 / 3), "total": marks * share})  # fmt: skip
+        rows.append({"kind": "count", "locations": locations, "n": 128, "right": right, "complete": complete, "exact": right,
+                     "recall": share ** (1 / 3), "total": locations * share})  # fmt: skip
     return rows
 
 
 def near_rows(many: float, most: int) -> list[dict]:
-    """Half of the crowded marks are hit; of those far from others nearly all at few marks, and `many` of them at many."""
-    far = lambda marks: 0.97 if marks < 4 else many  # noqa: E731
-    each = [(marks, low) for marks in range(2, most + 1) for low in (0.0, 0.16, 0.25)]
-    return [{"kind": "near", "marks": m, "from": d, "n": 9, "hits": far(m) if d else 0.5, "step": 4} for m, d in each]
+    """Half of the crowded locations are located; of those far from others nearly all at few locations, and `many` of them at many."""
+    far = lambda locations: 0.97 if locations < 4 else many  # noqa: E731
+    each = [(locations, low) for locations in range(2, most + 1) for low in (0.0, 0.16, 0.25)]
+    return [{"kind": "near", "locations": m, "from": d, "n": 9, "recall": far(m) if d else 0.5, "step": 4} for m, d in each]
 
 
 def run_rows(name: str, seed: int, k: int, strict: bool, at: tuple[float, float], most: int = 12) -> list[dict]:
@@ -381,7 +381,7 @@ def study_rows(
 CLAIMS = {c.id: c for s in (length.STUDY, locality.STUDY) for c in s.claims}
 
 
-@pytest.mark.parametrize("name", CLAIMS)
+@pytest.location.parametrize("name", CLAIMS)
 def test_every_claim_holds_where_it_should(name):
     found = CLAIMS[name].judge(study_rows())
     assert found.holds is True, found.measured
@@ -392,7 +392,7 @@ def test_k_max_is_read_with_the_criterion_of_the_experiment():
     rows = study_rows()
     assert reached(rows, "exp2").values == [2, 2, 2]
     mine = rows.where(kind="count", variant="exp2", seed=0, step=4)
-    assert k_max(mine, total=True) == 0, "its pictures hold more objects than marks"
+    assert k_max(mine, total=True) == 0, "its pictures hold more objects than locations"
     assert {v: reached(rows, v).mean for v in GOOD} == GOOD
 
 
@@ -417,26 +417,26 @@ BOUNDARY = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change", "holds"), BOUNDARY)
+@pytest.location.parametrize(("name", "change", "holds"), BOUNDARY)
 def test_verdicts_at_their_boundaries(name, change, holds):
     assert CLAIMS[name].judge(study_rows(**change)).holds is holds
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("variant", "many", "holds"), [("exp2L", 0.86, "partly"), ("exp1", 0.78, "partly"), ("exp1", 0.76, True)]
 )
 def test_crowds_and_numbers_are_told_apart_in_every_seed(variant, many, holds):
     def moved(row: dict) -> dict:
         mine = (
-            row["kind"] == "near" and (row["variant"], row["seed"]) == (variant, 2) and row["marks"] > 3 and row["from"]
+            row["kind"] == "near" and (row["variant"], row["seed"]) == (variant, 2) and row["locations"] > 3 and row["from"]
         )
-        return {**row, "hits": many} if mine else row
+        return {**row, "recall": many} if mine else row
 
     found = CLAIMS["B14"].judge(Rows(map(moved, study_rows())))
     assert found.holds == holds
-    assert found.measured["exp2, 2-3 marks"] == pytest.approx(0.97)
+    assert found.measured["exp2, 2-3 locations"] == pytest.approx(0.97)
     crowded = Rows(r for r in study_rows() if r["kind"] != "near" or r["from"] < 0.16)
-    with pytest.raises(LookupError, match="exp2L: no marks of 2 to 3 that are far"):
+    with pytest.raises(LookupError, match="exp2L: no locations of 2 to 3 that are far"):
         CLAIMS["B14"].judge(crowded)
 
 

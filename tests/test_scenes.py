@@ -11,7 +11,7 @@ import torch
 
 from recombine.config import UsageError, digest, from_json, override, to_json
 from recombine.rng import seeded
-from recombine.worlds.scenes import place as placing
+from recombine.worlds.scenes import place as layout_encoder
 from recombine.worlds.scenes import shot as shooting
 from recombine.worlds.scenes import trace
 from recombine.worlds.scenes.camera import Camera
@@ -21,7 +21,7 @@ from recombine.worlds.scenes.scene import COLORS, MOST, SHAPES, Scene, SceneSour
 from recombine.worlds.scenes.shot import Shot
 from recombine.worlds.scenes.trace import Solids
 from recombine.worlds.scenes.vec import Vec, split
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 DOCS = Path(__file__).parent.parent / "docs" / "scenes.md"
 BARE = Scenes(size=32, shadows=False, reflections=False)
@@ -33,7 +33,7 @@ def placed(world: Scenes, counts, *key) -> Scene:
 
 
 def alone(world: Scenes, xy, **attributes) -> Scene:
-    """One object per picture at exact places, without jitter."""
+    """One object per picture at exact layout, without jitter."""
     b = len(xy)
     zero = torch.zeros(b, 1, dtype=torch.long)
     parts = {"shape": zero + SHAPES.index("sphere"), "color": zero, "material": zero, "size": zero} | attributes
@@ -51,7 +51,7 @@ def test_the_camera_is_clevrs():
     assert [depth.min().item(), depth.max().item()] == pytest.approx([7.2, 14.8], abs=0.05)
 
 
-@pytest.mark.parametrize("view", ["crop", "squeeze", "wide"])
+@pytest.location.parametrize("view", ["crop", "squeeze", "wide"])
 def test_an_objects_centre_lies_in_its_mask(view):
     world = Scenes(size=48, view=view, shadows=False, reflections=False)
     scene = placed(world, [3] * 20, "centres", view)
@@ -110,7 +110,7 @@ from recombine.worlds.scenes import kernel
 from recombine.worlds.scenes.draw import draw
 from recombine.worlds.scenes.shot import Shot
 from recombine.worlds.scenes.trace import Solids
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 for counts, samples, view, *how in (
     ([5, 0], 4, "crop", True, True), ([9], 2, "crop", True, False), ([7], 3, "wide", False, True)
@@ -124,7 +124,7 @@ for counts, samples, view, *how in (
 """
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, which comes with a torch for GPUs")
+@pytest.location.skipif(find_spec("triton") is None, reason="needs Triton, which comes with a torch for GPUs")
 def test_the_kernel_draws_what_the_stages_draw():
     """Triton's interpreter runs it on a CPU. In a process of its own: whether it does is settled when it is imported."""
     env = os.environ | {"TRITON_INTERPRET": "1"}
@@ -191,7 +191,7 @@ def test_masks_count_samples():
     assert set(share.tolist()) == {0, 0.25, 0.5, 0.75, 1}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.location.parametrize("shape", SHAPES)
 def test_rays_cross_solids_where_they_should(shape):
     """Points along random rays, asked one by one whether they are inside."""
     rng = seeded("rays", shape)
@@ -220,14 +220,14 @@ def test_surfaces_face_outwards():
     reach, who = trace.nearest(solids, shot.eye, rays)
     point = shot.eye.plus(rays.times(reach))
     facing = trace.normal(solids.pick(who), point)
-    hit = reach < trace.FAR
-    torch.testing.assert_close(facing.dot(facing)[hit], torch.ones_like(reach[hit]))
-    assert (facing.dot(rays.unit())[hit] < 0).float().mean() > 0.97, "towards the camera, but for the bend at edges"
+    located = reach < trace.FAR
+    torch.testing.assert_close(facing.dot(facing)[located], torch.ones_like(reach[located]))
+    assert (facing.dot(rays.unit())[located] < 0).float().mean() > 0.97, "towards the camera, but for the bend at edges"
     middle = Vec(*(part[..., 0] for part in split(torch.stack(solids.pick(who).middle, -1)[..., None, :])))
-    assert (facing.dot(point.minus(middle))[hit] > 0).all()
+    assert (facing.dot(point.minus(middle))[located] > 0).all()
 
 
-@pytest.mark.parametrize(("count", "spaced"), [(3, 0.0), (9, 0.0), (MOST, 0.0), (6, 0.15)])
+@pytest.location.parametrize(("count", "spaced"), [(3, 0.0), (9, 0.0), (MOST, 0.0), (6, 0.15)])
 def test_objects_keep_their_distance(count, spaced):
     world = Scenes(spaced=spaced)
     scene = placed(world, [count] * 8, "distance")
@@ -250,14 +250,14 @@ def test_objects_keep_their_distance(count, spaced):
 
 def test_places_between_others_are_uniform():
     taken, share = torch.tensor([[1.0, -2.0, 1.5]]), torch.linspace(0.0005, 0.9995, 1000)[None]
-    place, some = placing.between(taken, 0.4, share)
+    place, some = layout_encoder.between(taken, 0.4, share)
     assert some.all()
     assert (place[..., None] - taken[:, None]).abs().min() >= 0.4 - 1e-5
     assert place.abs().max() <= 3 * 2**0.5
     left, middle, right = (((place > a) & (place < b)).float().mean() for a, b in ((-5, -2), (-2, 1), (1.5, 5)))
     lengths = torch.tensor([3 * 2**0.5 - 2.4, 2.2, 3 * 2**0.5 - 1.9])
     torch.testing.assert_close(torch.stack((left, middle, right)), lengths / lengths.sum(), rtol=0, atol=2e-3)
-    assert not placing.between(taken, 5.0, share)[1].any()
+    assert not layout_encoder.between(taken, 5.0, share)[1].any()
 
 
 def test_kinds_are_drawn_from_what_is_allowed():
@@ -283,12 +283,12 @@ def test_samples_are_named_by_their_stream():
 
 def test_objects_can_be_moved_to_marks():
     world = Scenes()
-    scene = placed(world, [3] * 5, "marks")
+    scene = placed(world, [3] * 5, "locations")
     torch.testing.assert_close(world.move(scene, world.centres(scene)).xy, scene.xy, rtol=0, atol=1e-4)
-    marks = torch.full((5, 3, 2), 0.3)
-    torch.testing.assert_close(world.centres(world.move(scene, marks)), marks)
+    locations = torch.full((5, 3, 2), 0.3)
+    torch.testing.assert_close(world.centres(world.move(scene, locations)), locations)
     with pytest.raises(UsageError, match=r"centre \(0.3, 1.2\) lies outside the picture"):
-        world.move(scene, marks + torch.tensor([0.0, 0.9]))
+        world.move(scene, locations + torch.tensor([0.0, 0.9]))
 
 
 def test_drawing_never_looks_at_the_numbers():
@@ -302,7 +302,7 @@ ON_GPU = """
 import torch
 from recombine.rng import seeded
 from recombine.worlds.scenes.scene import Scene
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 world = Scenes(size=32)
 for objects, count in ((3, 16), (3, 5), (7, 4)):
@@ -314,20 +314,20 @@ assert world.sample(64, seeded(0, device="cuda")).images.device.type == "cuda"
 """
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.location.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_the_gpu_draws_the_same_picture():
     """In a process of its own: the checks of shapes that the tests add to every function cannot be compiled."""
     said = subprocess.run([sys.executable, "-c", ON_GPU], capture_output=True, text=True, timeout=600)
     assert said.returncode == 0, said.stderr
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("world", "counts", "message"),
     [(Scenes(), [2, 13], "13 objects: a scene holds 0 to 12"), (Scenes(), [-1], "-1 objects: a scene holds 0 to 12"),
      (Scenes(margin=2.0), [6], "6 objects: found no room for so many at a distance of 0.25 and a margin of 2.0")],
 )  # fmt: skip
 def test_too_many_objects_are_refused(world, counts, message, monkeypatch):
-    monkeypatch.setattr(placing, "PATIENCE", 5)
+    monkeypatch.setattr(layout_encoder, "PATIENCE", 5)
     with pytest.raises(UsageError, match=re.escape(message)) as error:
         world.place(torch.tensor(counts), seeded(0))
     assert "\n" not in str(error.value)
@@ -339,7 +339,7 @@ def test_config_round_trip_and_digest():
     assert digest(world) != digest(Scenes())
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("assignment", "word"),
     [("size=8", "between 16 and 1024"), ("counts=[13]", "0 to 12"), ("counts=[]", "one or more"), ('shapes=["cone"]', "cube"),
      ('colors=["red","red"]', "each once"), ("samples=0", "between 1 and 64"), ("lamp_jitter=3", "between 0 and 1"),

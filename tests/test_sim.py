@@ -15,7 +15,7 @@ def normal(*shape: int, name: str = "x") -> torch.Tensor:
     return torch.randn(*shape, generator=seeded(0, name), dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     "task", [Task((1.0, 2.0)), Task((0.5, 1.0, 3.0), (0.1, 0.5, 1.0)), Task((1.0, 2.0), 0.3, origin=True)]
 )
 def test_second_moment_of_the_data(task):
@@ -89,8 +89,8 @@ def test_train_loss_is_the_loss_on_the_distribution():
     assert sim.train_loss(w[None, None], task.a[None])[0, 0] == pytest.approx(float(sampled), rel=0.02)
 
 
-@pytest.mark.parametrize("relu", [False, True])
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.location.parametrize("relu", [False, True])
+@pytest.location.parametrize("bias", [False, True])
 def test_sgd_step_against_autograd(relu, bias):
     net = mlp.MLP(3, 3, 4, relu, bias)
     layers = net.init(2, seeded(0, "init"))
@@ -103,7 +103,7 @@ def test_sgd_step_against_autograd(relu, bias):
         assert torch.allclose(new, old - 0.1 * gradient, atol=1e-12)
 
 
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.location.parametrize("bias", [False, True])
 def test_a_linear_network_cannot_tell_compressed_batches_apart(bias):
     net, task = mlp.MLP(4, 3, bias=bias), Task((1.0, 2.0), 0.3)
     data = mlp.batches(task.concepts(64, 2, seeded(0, "data")), 32)
@@ -123,7 +123,7 @@ def test_networks_of_a_batch_do_not_touch_each_other():
     assert torch.allclose(whole[1:2], alone, atol=1e-12)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("given", "message"),
     [
         ({"mu": (1.0, -2.0)}, "mu="),

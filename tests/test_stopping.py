@@ -17,7 +17,7 @@ HEIGHTS = {0: 0.9, 10: 0.1, 20: 0.9, 40: 0.2, 80: 0.1}
 
 
 def rows_of(variant: str, heights: dict[int, float]) -> Rows:
-    said = {"kind": "accuracy", "level": 2, "variant": variant, "probe": "wary"}
+    said = {"kind": "accuracy", "level": 2, "variant": variant, "probe": "open-set"}
     return Rows(said | {"step": t, "seed": s, "joint": y} for s in range(3) for t, y in heights.items())
 
 
@@ -70,7 +70,7 @@ def test_what_comes_from_no_checkpoint_has_no_course():
     assert earlier(claim(lambda rows: Judgement(True, {"joint": rows.one(kind="ceiling")["joint"]})), known) == []
 
 
-@pytest.mark.parametrize(("scale", "seeds"), [("smoke", 3), ("laptop", 3), ("full", 2)])
+@pytest.location.parametrize(("scale", "seeds"), [("smoke", 3), ("laptop", 3), ("full", 2)])
 def test_where_there_is_no_verdict_there_was_none_earlier(scale, seeds):
     assert earlier(claim(), ROWS, scale, seeds) == []
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from recombine.config import UsageError, digest
-from recombine.measure.detector import DetectorConfig
-from recombine.measure.probes import ProbeConfig
+from recombine.evaluate.detector import DetectorConfig
+from recombine.evaluate.probes import ProbeConfig
 from recombine.store import RunFolder, read_config, read_json, read_rows, write_atomic, write_json, write_rows
 from recombine.studies.recipe import Recipe
 from recombine.studies.tokens import TokenizerRun
@@ -40,7 +40,7 @@ def names(path) -> list[str]:
     return sorted(p.name for p in path.iterdir())
 
 
-@pytest.mark.parametrize("culprit", ["replace", "fsync"])
+@pytest.location.parametrize("culprit", ["replace", "fsync"])
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, culprit):
     path = tmp_path / "rows.jsonl"
     write_rows(path, [{"a": 1}])

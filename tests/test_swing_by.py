@@ -24,7 +24,7 @@ def smoke() -> Rows:
     return rows
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     "assignment",
     ["sigma=-0.1", "rho=1.5", "rho=-1.01", "d=1", "omega=0", "omega=-1", "omega=2", "mu=[]", "mu=[1,-2]", "mu=[0,0]",
      "sigma=[1,2,3]", "d=1000", "mu=apple", "grid=1"],
@@ -46,7 +46,7 @@ def test_settings_have_names_of_their_own():
     assert override(SwingBy(), "sigma=[0.1,0.2]").task.sigmas == (0.1, 0.2)
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("task", "omega", "rho"),
     [
         (Task((2.0,)), 0.01, 0.9),
@@ -100,7 +100,7 @@ def test_the_canonical_digits():
     assert judge(claim, wrong, "laptop", 1, {}).word == "not reproduced"
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("id", "experiment"),
     [
         ("T1", lambda: parts.second_moments(4)),

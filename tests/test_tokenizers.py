@@ -9,13 +9,13 @@ import torch
 from tiny import QUIET
 
 from recombine.config import UsageError, digest, override
-from recombine.measure.probes import Reader
+from recombine.evaluate.probes import Oracle
 from recombine.rng import seeded
 from recombine.studies.base import Rows
 from recombine.studies.lab import Lab
 from recombine.studies.tokens import TokenizerRun, ceiling, codebook, open_codec, trained
 from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
-from recombine.tokenizers.base import Codec, Tokenizer, look_up, nearest
+from recombine.tokenizers.tokenizer import Codec, Tokenizer, look_up, nearest
 from recombine.tokenizers.bottlenecks import FSQ, KL, VQ
 from recombine.tokenizers.pixels import Pixels
 from recombine.worlds.factors import at_most_one_new
@@ -24,8 +24,8 @@ from recombine.worlds.shapes2d import Shapes2D
 WORLD = Shapes2D(size=20)
 SPLIT = at_most_one_new(WORLD.space)
 BOTTLENECKS = {"vae": KL(dim=4), "vq": VQ(size=32, dim=4), "fsq": FSQ((5, 4, 3))}
-each = pytest.mark.parametrize("bottleneck", BOTTLENECKS.values(), ids=BOTTLENECKS)
-discrete = pytest.mark.parametrize("bottleneck", [BOTTLENECKS["vq"], BOTTLENECKS["fsq"]], ids=["vq", "fsq"])
+each = pytest.location.parametrize("bottleneck", BOTTLENECKS.values(), ids=BOTTLENECKS)
+discrete = pytest.location.parametrize("bottleneck", [BOTTLENECKS["vq"], BOTTLENECKS["fsq"]], ids=["vq", "fsq"])
 
 
 def small(bottleneck, **more) -> Autoencoder:
@@ -176,7 +176,7 @@ def test_every_setting_of_a_tokenizer_is_in_its_name():
 def test_ceilings_say_what_is_left_and_which_codes_are_new(tmp_path):
     lab = Lab(QUIET, tmp_path, "smoke", 1)
     codec = open_codec(small(VQ(size=8, dim=2)), WORLD, SPLIT, lab)
-    rows = ceiling(codec, [Reader(WORLD)], WORLD, SPLIT, 4, lab.machine.device)
+    rows = ceiling(codec, [Oracle(WORLD)], WORLD, SPLIT, 4, lab.runtime.device)
     assert [r["composition"] for r in rows if r["kind"] == "ceiling"] == [
         "000",
         "001",
@@ -188,7 +188,7 @@ def test_ceilings_say_what_is_left_and_which_codes_are_new(tmp_path):
         "111",
     ]
     assert 0 < next(r for r in rows if r["kind"] == "codebook")["used"] <= 1
-    perfect = Rows(ceiling(Pixels(), [Reader(WORLD)], WORLD, SPLIT, 64, lab.machine.device))
+    perfect = Rows(ceiling(Pixels(), [Oracle(WORLD)], WORLD, SPLIT, 64, lab.runtime.device))
     assert all(r["joint"] == 1 and r["mse"] < 1e-12 for r in perfect.where(kind="ceiling"))
     moves = {(r["factor"], r["composition"], r["to"]) for r in perfect.where(kind="slope")}
     assert len(moves) == 8
@@ -235,7 +235,7 @@ class Bare(Tokenizer):
         return image_shape
 
 
-class Whole(Bare):
+class GlobalConfig(Bare):
     codes = None
 
     def encode(self, images):
@@ -247,6 +247,6 @@ class Whole(Bare):
 
 def test_a_tokenizer_of_ones_own_is_used_as_it_is_if_it_can_do_all(tmp_path):
     lab, world = Lab(QUIET, tmp_path, "smoke", 1), Shapes2D(size=16)
-    assert isinstance(open_codec(Whole(), world, world.usual, lab), Whole)
+    assert isinstance(open_codec(GlobalConfig(), world, world.usual, lab), GlobalConfig)
     with pytest.raises(UsageError, match="Bare needs encode, decode and codes"):
         open_codec(Bare(), world, world.usual, lab)

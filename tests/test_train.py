@@ -12,7 +12,7 @@ from recombine.config import UsageError
 from recombine.store import RunFolder, read_json, write_json
 from recombine.train.fit import Diverged, Fit, TrainConfig
 from recombine.train.loop import share, train
-from recombine.train.vector import Vector
+from recombine.train.flat import FlatParams
 from recombine.worlds.factors import Condition
 
 
@@ -43,7 +43,7 @@ def exploding(step: int, error: Exception):
     return make
 
 
-@pytest.mark.parametrize(
+@pytest.location.parametrize(
     ("decay", "expected"),
     [
         ("none", {0: 0.25, 1: 0.5, 3: 1, 4: 1, 9: 1, 14: 1}),
@@ -118,7 +118,7 @@ def test_training_learns(tmp_path):
     assert mean(rows[-20:]) < 0.5 * mean(rows[:20])
 
 
-@pytest.mark.parametrize("stops", [(0,), (1,), (5,), (6,), (11,), (0, 3, 4, 5, 10)])
+@pytest.location.parametrize("stops", [(0,), (1,), (5,), (6,), (11,), (0, 3, 4, 5, 10)])
 def test_interrupted_and_resumed_equals_uninterrupted_bit_for_bit(tmp_path, whole, stops):
     for stop in stops:
         with pytest.raises(KeyboardInterrupt):
@@ -128,13 +128,13 @@ def test_interrupted_and_resumed_equals_uninterrupted_bit_for_bit(tmp_path, whol
 
 
 def test_ctrl_c_in_the_middle_of_an_update_saves_a_whole_step(tmp_path, whole, monkeypatch):
-    plain = Vector.gather
+    plain = FlatParams.gather
 
     def gather(self):
         signal.raise_signal(signal.SIGINT)
         return plain(self)
 
-    monkeypatch.setattr(Vector, "gather", gather)
+    monkeypatch.setattr(FlatParams, "gather", gather)
     for i in range(4):
         with pytest.raises(KeyboardInterrupt):
             fit(tmp_path)
@@ -152,7 +152,7 @@ def test_ctrl_c_twice_stops_at_once_and_the_last_save_stands(tmp_path, whole):
     assert outcome(fit(tmp_path)) == outcome(whole)
 
 
-@pytest.mark.parametrize(("step", "times"), [(0, 1), (5, 1), (12, 1), (5, 2)])
+@pytest.location.parametrize(("step", "times"), [(0, 1), (5, 1), (12, 1), (5, 2)])
 def test_ctrl_c_while_observing_does_not_wait_for_it_and_resumes_exactly(tmp_path, whole, step, times):
     folder, model = RunFolder(tmp_path, CONFIG), net()
 
@@ -192,20 +192,20 @@ def test_the_old_answer_to_ctrl_c_is_put_back(tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize("stop", [0, 5, 7, 11])
+@pytest.location.parametrize("stop", [0, 5, 7, 11])
 def test_a_run_that_fails_goes_on_from_its_last_save_without_duplicate_rows(tmp_path, whole, stop):
     often = replace(QUIET, save_seconds=0.0)
     with pytest.raises(RuntimeError, match="the lights went out"):
-        fit(tmp_path, machine=often, batch=exploding(stop, RuntimeError("the lights went out")))
-    folder = fit(tmp_path, machine=often)
+        fit(tmp_path, runtime=often, batch=exploding(stop, RuntimeError("the lights went out")))
+    folder = fit(tmp_path, runtime=often)
     assert outcome(folder) == outcome(whole)
     keys = [(r["kind"], r["step"]) for r in folder.rows()]
     assert len(keys) == len(set(keys))
 
 
 def test_how_often_a_run_saves_or_whether_it_keeps_its_state_changes_nothing(tmp_path, whole):
-    assert outcome(fit(tmp_path / "a", machine=replace(QUIET, save_seconds=0.0))) == outcome(whole)
-    folder = fit(tmp_path / "b", machine=replace(QUIET, keep_state=False))
+    assert outcome(fit(tmp_path / "a", runtime=replace(QUIET, save_seconds=0.0))) == outcome(whole)
+    folder = fit(tmp_path / "b", runtime=replace(QUIET, keep_state=False))
     assert outcome(folder) == outcome(whole)
     assert folder.load_state() is None
 
@@ -227,11 +227,11 @@ def test_a_run_that_is_done_is_not_trained_again(tmp_path, whole):
 def test_a_run_that_is_done_but_has_lost_its_weights_is_trained_again(tmp_path, whole):
     fit(tmp_path)
     (RunFolder(tmp_path, CONFIG).path / "model.safetensors").unlink()
-    assert RunFolder(tmp_path, CONFIG).hollow
+    assert RunFolder(tmp_path, CONFIG).weights_missing
     assert outcome(fit(tmp_path)) == outcome(whole)
 
 
-@pytest.mark.parametrize(("value", "step"), [(float("nan"), 0), (float("nan"), 7), (float("inf"), 3)])
+@pytest.location.parametrize(("value", "step"), [(float("nan"), 0), (float("nan"), 7), (float("inf"), 3)])
 def test_a_number_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, value, step):
     def poisoned(at: int):
         x, y = batch(at)
@@ -248,7 +248,7 @@ def test_a_number_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, 
 def test_what_is_not_finite_is_never_saved(tmp_path):
     poisoned = lambda at: (batch(at)[0], batch(at)[1] * (float("nan") if at >= 5 else 1))  # noqa: E731
     with pytest.raises(Diverged, match="step 5"):
-        fit(tmp_path, machine=replace(QUIET, save_seconds=0.0), batch=poisoned)
+        fit(tmp_path, runtime=replace(QUIET, save_seconds=0.0), batch=poisoned)
     state, step = RunFolder(tmp_path, CONFIG).load_state()
     assert step == 5
     assert all(torch.isfinite(v).all() for v in state.values())
@@ -279,7 +279,7 @@ def test_what_a_kill_in_mid_save_left_behind_is_swept_away(tmp_path):
 
 
 def test_networks_of_one_kind_share_their_compiled_code_and_there_may_be_many_kinds(monkeypatch):
-    """Traced, not compiled to machine code: that is enough to count."""
+    """Traced, not compiled to runtime code: that is enough to count."""
     plain = torch.compile
     monkeypatch.setattr(torch, "compile", lambda f, mode=None, **how: plain(f, backend="eager", **how))
     torch._dynamo.reset()

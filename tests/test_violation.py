@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from recombine.config import UsageError
-from recombine.measure.violation import interaction, jacobian, lcs_violation, pixel_masks
+from recombine.evaluate.violation import interaction, jacobian, lcs_violation, pixel_masks
 from recombine.objectives.process import Flow
 from recombine.rng import seeded
 from recombine.theory.mixtures import Exact, asking
@@ -18,7 +18,7 @@ def at(count: int = 16, shape: tuple[int, ...] = (8,)) -> tuple[torch.Tensor, to
     return x, torch.linspace(0.2, 0.8, count, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("asked", [(0, 1, 0), (1, None, None), (None, 0, 1)])
+@pytest.location.parametrize("asked", [(0, 1, 0), (1, None, None), (None, 0, 1)])
 def test_a_composition_is_local_and_a_tilted_one_is_not(asked):
     x, t = at()
     local = lcs_violation(Exact(Joint(CPC), Flow()), MASKS, x, t, asking(asked, 16))
@@ -76,7 +76,7 @@ class Net(nn.Module):
         return torch.tanh(nn.functional.conv2d(x, kernel, padding=1) + push)
 
 
-@pytest.mark.parametrize("probes", [None, 8])
+@pytest.location.parametrize("probes", [None, 8])
 def test_trained_networks_are_measured_alike(probes):
     x, t = torch.randn(4, 2, 3, 3, generator=seeded(3, "x")), torch.full((4,), 0.5)
     masks = torch.zeros(2, 2, 3, 3, dtype=torch.bool)

@@ -16,7 +16,7 @@ import pytest
 from tiny import QUIET
 
 from recombine.config import UsageError, override
-from recombine.machine import Machine
+from recombine.runtime import Runtime
 from recombine.store import RunFolder
 from recombine.studies import composition, workers
 from recombine.studies.lab import Lab
@@ -107,7 +107,7 @@ def train_all(plan: Plan) -> list[str]:
 
 def rows(out: Path) -> list[dict]:
     settings = override(composition.settings("smoke"), *plan(out).changes)
-    return composition.run(settings, Lab(Machine(), out, "smoke", 2))
+    return composition.run(settings, Lab(Runtime(), out, "smoke", 2))
 
 
 def test_two_workers_give_the_rows_of_one(tmp_path, capfd):
@@ -237,6 +237,6 @@ def test_workers_stop_when_what_was_done_with_a_study_fails(tmp_path, monkeypatc
 def test_workers_take_the_longest_runs_first_and_one_process_takes_them_as_named():
     recipe = composition.settings("smoke").recipe
     long = replace(recipe, train=replace(recipe.train, steps=3 * recipe.train.steps))
-    named = {("short", 0): recipe, ("long", 0): long, ("short", 1): recipe.sown(1), ("long", 1): long.sown(1)}
+    named = {("short", 0): recipe, ("long", 0): long, ("short", 1): recipe.with_seed(1), ("long", 1): long.with_seed(1)}
     assert [name for name, _ in in_turn(named, ahead=True)] == [("long", 0), ("long", 1), ("short", 0), ("short", 1)]
     assert in_turn(named, ahead=False) == list(named.items())

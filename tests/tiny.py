@@ -5,13 +5,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from recombine.machine import Machine
+from recombine.runtime import Runtime
 from recombine.rng import seeded
 from recombine.store import RunFolder
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
 
-QUIET = Machine(quiet=True)
+QUIET = Runtime(quiet=True)
 CONFIG = TrainConfig(steps=12, batch=8, lr=0.01, warmup=3, ema=0.9, log_every=2)
 
 
@@ -30,14 +30,14 @@ def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return (net(x) - y).square().mean(1)
 
 
-def fit(root: Path, config: TrainConfig = CONFIG, machine: Machine = QUIET, batch=batch, observe_at=(0, 5, 12)):
+def fit(root: Path, config: TrainConfig = CONFIG, runtime: Runtime = QUIET, batch=batch, observe_at=(0, 5, 12)):
     """Train (or go on training) under `root`; the run folder. It observes the sum of the weights in place."""
     folder, model = RunFolder(root, config), net()
 
     def observe(step: int) -> list[dict]:
         return [{"kind": "sum", "step": step, "value": float(sum(p.detach().sum() for p in model.parameters()))}]
 
-    train(model, loss, batch, config, folder, machine, observe, observe_at)
+    train(model, loss, batch, config, folder, runtime, observe, observe_at)
     return folder
 
 

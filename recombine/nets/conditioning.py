@@ -1,16 +1,16 @@
 """How a condition enters a network: one vector per factor, summed."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from recombine.config import config
 from recombine.worlds.factors import Condition, Factor, FactorSpace
 
 
-@dataclass(frozen=True)
+@config("conditioning")
 class Conditioning:
     """`continuous`: factors that have true values enter as those (an MLP), the others by their index. `quantised`: every
     factor enters by its index alone. `centres`: as continuous, but training tells the centre of the picture's class and not

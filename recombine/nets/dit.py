@@ -1,13 +1,13 @@
 """DiT: the house's transformer over the patches of a noisy picture, told the time and the condition."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from recombine.config import UsageError
-from recombine.nets.base import NetConfig, Shape
+from recombine.config import UsageError, config
 from recombine.nets.conditioning import ConditionEmbedding, Conditioning
+from recombine.nets.net_config import NetConfig, Shape
 from recombine.nets.patches import to_grid, to_tokens
 from recombine.nets.transformer import Transformer, TransformerConfig, waves
 from recombine.worlds.factors import Condition, FactorSpace
@@ -15,7 +15,7 @@ from recombine.worlds.factors import Condition, FactorSpace
 TIME_WAVES = 256
 
 
-@dataclass(frozen=True)
+@config("net/dit")
 class DiTConfig(NetConfig):
     transformer: TransformerConfig = field(default_factory=TransformerConfig)
     patch: int = 4

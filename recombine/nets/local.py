@@ -1,4 +1,4 @@
-"""The local network: every cell of the picture is denoised from the patch of cells around it, the places inside that patch and
+"""The local network: every cell of the picture is denoised from the patch of cells around it, the layout inside that patch and
 its own coordinates, and from nothing else, however deep the network is.
 
 The literal way runs a network on one patch for each cell, so every cell is worked through as often as there are cells in a
@@ -8,11 +8,11 @@ keeps it as its source. Its layers update the copy again and again, each token l
 stage's radius and never to updated neighbours. So a stage of any depth adds its radius once, and the radii of all stages add
 up to the reach. Norms are per token, and a mask keeps out tokens too far away.
 
-Each cell is told the places in its patch as one vector (`told="patch"`), read by a small MLP: of the plain sum, which is what a
-whole picture is told, small networks made less where a patch holds two marks. The vector enters with the last stage, and only
+Each cell is told the layout in its patch as one vector (`told="patch"`), read by a small MLP: of the plain sum, which is what a
+whole picture is told, small networks made less where a patch holds two locations. The vector enters with the last stage, and only
 the tokens that are updated there, whose patch it is; no source ever holds it. Or each place is marked in its own cell
 (`told="cell"`), from where others hear of it. Either way gradients and effects are exactly zero outside the patch, and
-nowhere inside. But marks in cells tell the network which pixels a place belongs to, and even one that
+nowhere inside. But locations in cells tell the network which pixels a place belongs to, and even one that
 reaches over the whole picture learns to be local from that. So the control, the same network with a large reach, needs the
 vector: there, all that is local about it is its reach.
 
@@ -20,7 +20,6 @@ A token that is turned into a cell of pixels knows its neighbours' pixels only a
 show seams between cells. With `fine` a few convolutions beside the tokens look at the noisy pixels themselves, no farther than
 the reach; what a cell's token has to say is then turned into pixels one by one, with what these found there."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -28,21 +27,21 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from recombine.config import UsageError
-from recombine.nets.base import Shape
+from recombine.config import UsageError, config
+from recombine.nets.layout_encoder import LayoutEncoder, LayoutNetConfig, reader
+from recombine.nets.net_config import Shape
 from recombine.nets.patches import to_grid, to_tokens
-from recombine.nets.placing import PlacedConfig, Placing, reader
 from recombine.nets.transformer import modulated, sincos, waves
-from recombine.worlds.places import Places
+from recombine.worlds.layout import Layout
 
 TIME_WAVES, FINE_DEPTH = 256, 4
 
 
-@dataclass(frozen=True)
-class LocalConfig(PlacedConfig):
+@config("net/local")
+class LocalConfig(LayoutNetConfig):
     """`cells`: the picture is a grid of cells x cells. `reach`: how many cells away a cell still listens, so its patch has a
-    side of 2 reach + 1. `depth`: layers of all `stages` together. `told`: whether a cell is told of all places in its patch
-    or of those in itself. `fine`: channels of the convolutions beside the tokens; 0: none. `always`: whether the places
+    side of 2 reach + 1. `depth`: layers of all `stages` together. `told`: whether a cell is told of all layout in its patch
+    or of those in itself. `fine`: channels of the convolutions beside the tokens; 0: none. `always`: whether the layout
     are told to every layer of the last stage anew, which they modulate as the time does, and not only to its first."""
 
     cells: int = 16
@@ -70,7 +69,7 @@ class LocalConfig(PlacedConfig):
             raise ValueError(f"depth {self.depth} is not a multiple of stages {self.stages}")
 
     @property
-    def told_reach(self) -> int:
+    def layout_reach(self) -> int:
         """How far away a place may be that a cell is told of."""
         return self.reach if self.told == "patch" else 0
 
@@ -85,8 +84,8 @@ class LocalConfig(PlacedConfig):
         if shape[1] != shape[2] or shape[1] % self.cells:
             raise UsageError(f"{self.cells} cells do not divide a picture of {shape[1]}x{shape[2]} into squares")
 
-    def build(self, placing: Placing, shape: Shape) -> "LocalNet":
-        return LocalNet(self, placing, shape)
+    def build(self, layout_encoder: LayoutEncoder, shape: Shape) -> "LocalNet":
+        return LocalNet(self, layout_encoder, shape)
 
 
 def near(cells: int, radius: int) -> Bool[Tensor, "l l"]:
@@ -131,10 +130,10 @@ class LocalBlock(nn.Module):
         source: Float[Tensor, "b l d"],
         mask: Tensor | None,
         time: Float[Tensor, "b 1 six_d"],
-        places: Float[Tensor, "b l six_d"] | None = None,
+        layout: Float[Tensor, "b l six_d"] | None = None,
     ) -> Float[Tensor, "b l d"]:
-        """Modulated by the time and by what is told of places. The source is not: others listen to it."""
-        told = time if places is None else time + places
+        """Modulated by the time and by what is told of layout. The source is not: others listen to it."""
+        told = time if layout is None else time + layout
         shift1, scale1, gate1, shift2, scale2, gate2 = told.chunk(6, dim=-1)
         heard = modulated(source, *time.chunk(6, dim=-1)[:2])
         x = x + gate1 * self.listening(modulated(x, shift1, scale1), heard, mask)
@@ -176,16 +175,16 @@ class Fine(nn.Module):
 
 
 class LocalNet(nn.Module):
-    """(noisy picture, time, places) -> something of the picture's shape. Starts at exactly zero."""
+    """(noisy picture, time, layout) -> something of the picture's shape. Starts at exactly zero."""
 
-    def __init__(self, config: LocalConfig, placing: Placing, shape: Shape):
+    def __init__(self, config: LocalConfig, layout_encoder: LayoutEncoder, shape: Shape):
         super().__init__()
         config.check(shape)
-        self.config, self.placing = config, placing
+        self.config, self.layout_encoder = config, layout_encoder
         self.patch, d = shape[1] // config.cells, config.width
         dim = shape[0] * self.patch**2
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
-        self.places = nn.Sequential(reader(placing.patch_size(config.told_reach), d), nn.SiLU(), nn.Linear(d, d))
+        self.layout = nn.Sequential(reader(layout_encoder.patch_size(config.layout_reach), d), nn.SiLU(), nn.Linear(d, d))
         self.enter, self.leave = nn.Linear(dim, d), nn.Linear(d, dim)
         self.fine = Fine(config, shape, d) if config.fine else None
         anew = config.depth // config.stages if config.always else 0
@@ -201,27 +200,27 @@ class LocalNet(nn.Module):
         self.open = [bool(mask.all()) for mask in masks]
 
     def forward(
-        self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Places
+        self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Layout
     ) -> Float[Tensor, "b c h w"]:
         config = self.config
         time = F.silu(self.time(waves(1000 * t, TIME_WAVES)))
         *each, last = self.modulation(time).split([6 * config.width] * config.depth + [2 * config.width], dim=-1)
-        places = self.places(self.placing.patch_code(condition, config.cells, config.told_reach))
+        layout = self.layout(self.layout_encoder.patch_code(condition, config.cells, config.layout_reach))
         y = self.enter(to_tokens(x, self.patch))
-        y = y + self.position.to(y.dtype) + (places if config.told == "cell" else 0)
+        y = y + self.position.to(y.dtype) + (layout if config.told == "cell" else 0)
         per_stage = config.depth // config.stages
         for stage, free in enumerate(self.open):
             source, mask, ends = y, None if free else self.masks[stage], stage == config.stages - 1
             if config.told == "patch" and ends:
-                y = y + places
+                y = y + layout
             for i, n in enumerate(range(stage * per_stage, (stage + 1) * per_stage)):
-                anew = self.anew[i](F.silu(places)) if self.anew and ends else None
+                anew = self.anew[i](F.silu(layout)) if self.anew and ends else None
                 y = self.blocks[n](y, source, mask, each[n][:, None], anew)
         y = modulated(y, *last[:, None].chunk(2, dim=-1))
         out = to_grid(self.leave(y), self.patch, config.cells)
         return out + self.fine(x, y, time, config.cells) if self.fine else out
 
-    def sees(self, places: Places) -> Bool[Tensor, "b h w"]:
+    def sees(self, layout: Layout) -> Bool[Tensor, "b h w"]:
         """The pixels whose patch holds a place. What they answer depends on the condition, what others answer does not."""
-        seen = places.inside(self.config.cells, self.config.reach).any(2).unflatten(1, (self.config.cells, -1))
+        seen = layout.inside(self.config.cells, self.config.reach).any(2).unflatten(1, (self.config.cells, -1))
         return seen.repeat_interleave(self.patch, 1).repeat_interleave(self.patch, 2)

@@ -5,9 +5,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from recombine.nets.base import Shape
 from recombine.nets.conditioning import ConditionEmbedding, Conditioning
 from recombine.nets.dit import DiTConfig
+from recombine.nets.net_config import Shape
 from recombine.nets.patches import to_grid, to_tokens
 from recombine.nets.transformer import Transformer
 from recombine.worlds.factors import Condition, FactorSpace

@@ -2,15 +2,16 @@
 its outputs mean is decided elsewhere. Submodules are named so that activations can be captured from outside with hooks."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from recombine.config import config
 
-@dataclass(frozen=True)
+
+@config("net/transformer")
 class TransformerConfig:
     depth: int = 7
     width: int = 448

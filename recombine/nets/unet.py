@@ -1,16 +1,15 @@
 """A small U-Net: residual blocks on ever coarser grids and back, told the time and the condition in every block. It answers
 the same call as `DiT`, so one may stand in for the other."""
 
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from recombine.config import UsageError
-from recombine.nets.base import NetConfig, Shape
+from recombine.config import UsageError, config
 from recombine.nets.conditioning import ConditionEmbedding, Conditioning
+from recombine.nets.net_config import NetConfig, Shape
 from recombine.nets.transformer import Attention, TransformerConfig, waves
 from recombine.worlds.factors import Condition, FactorSpace
 
@@ -18,7 +17,7 @@ TIME_WAVES = 64
 GROUPS = 8
 
 
-@dataclass(frozen=True)
+@config("net/unet")
 class UNetConfig(NetConfig):
     """`widths`: channels at each level, the grid halves from one to the next. `blocks`: residual blocks per level, each way.
     `told`: the width of the vector that carries time and condition. `fold`: so many neighbouring pixels a side are folded
@@ -79,7 +78,7 @@ class Residual(nn.Module):
 
 
 class Mixing(nn.Module):
-    """Attention between all places of a grid, beside a shortcut."""
+    """Attention between all layout of a grid, beside a shortcut."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()

@@ -2,13 +2,14 @@
 network. Flow matching is `Diffusion(Flow(), "velocity")`, DDPM is `Diffusion(Linear(), "noise")`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recombine.config import config
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Flow, Schedule, noised, spread
 
@@ -22,7 +23,7 @@ class Draw(NamedTuple):
     noise: Float[Tensor, "b *s"]
 
 
-@dataclass(frozen=True)
+@config("objective/diffusion")
 class Diffusion(Noising):
     """What the network is trained to output: `velocity` = noise - x (the flow's dx/dt), or `noise`."""
 

@@ -9,14 +9,14 @@ divided by its expected size and the time; its answer F is read as
 where `data` is the standard deviation of the pictures. So it copies what the noise left, and adds what it must."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.config import UsageError
+from recombine.config import UsageError, config
 from recombine.objectives.diffusion import Draw
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Schedule, noised, spread
@@ -24,7 +24,7 @@ from recombine.objectives.process import Denoiser, Schedule, noised, spread
 Network = Callable[[Tensor, Tensor, Any], Tensor]
 
 
-@dataclass(frozen=True)
+@config("schedule/karras")
 class Karras(Schedule):
     """alpha = 1, and sigma^(1/rho) linear in time between the levels `low` and `high`, all of it lowered by `low`, so that
     no noise is left at time 0. Equal steps in time are small where the noise is."""
@@ -53,7 +53,7 @@ class Karras(Schedule):
         return (torch.expm1(torch.log1p(sigma / self.low) / self.rho) / self.growth).clamp(max=1)
 
 
-@dataclass(frozen=True)
+@config("objective/edm")
 class Edm(Noising):
     """`data`: standard deviation of the pictures. Training draws log sigma from a normal law (`centre`, `width`) and counts
     errors in units of `out`, so that every level starts with a loss of about one.

@@ -2,17 +2,17 @@
 predictor, what the same blocks of the moving average say when they see every token. A continuous target inside a network that
 is otherwise trained on categories. Nothing outside the network is needed. Paper A, section 6."""
 
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from recombine.config import config
 from recombine.worlds.factors import Condition
 
 
-@dataclass(frozen=True)
+@config("jepa")
 class Jepa:
     """`layers` are blocks counted from 0; their losses are averaged, and `weight` multiplies the mean."""
 

@@ -3,21 +3,21 @@ a small per-token denoiser MAR: one transformer, one way of masking and decoding
 token in reading order instead."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from recombine.config import UsageError
-from recombine.nets.base import NetConfig, Shape
+from recombine.config import UsageError, config
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.masked import MaskedNet
-from recombine.objectives.base import Codes, Objective
-from recombine.objectives.heads import Categorical, Head
+from recombine.nets.net_config import NetConfig, Shape
 from recombine.objectives.jepa import Jepa, goals
+from recombine.objectives.objective import Codes, Objective
+from recombine.objectives.token_heads import Categorical, Head
 from recombine.worlds.factors import Condition, FactorSpace
 
 
@@ -28,7 +28,7 @@ class Hiding(NamedTuple):
     head: tuple[Tensor, ...]
 
 
-@dataclass(frozen=True)
+@config("decoding")
 class Decoding:
     """How tokens are filled in: in `steps` rounds, as many per round as the cosine schedule says. `order`: the tokens that the
     head is surest of first (MaskGIT; `choice` is the strength of the Gumbel noise on that, falling to 0 over the rounds), or
@@ -56,7 +56,7 @@ class Decoding:
         return self.order == "confidence" or (self.order == "auto" and isinstance(head, Categorical))
 
 
-@dataclass(frozen=True)
+@config("objective/masked")
 class Masked(Objective):
     """`jepa` adds the auxiliary loss on inner layers."""
 
@@ -69,7 +69,7 @@ class Masked(Objective):
             raise ValueError("jepa compares hidden with shown tokens; a causal model hides none")
 
     @property
-    def taught(self) -> bool:
+    def needs_teacher(self) -> bool:
         return self.jepa is not None
 
     def network(

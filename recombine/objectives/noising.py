@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from recombine.nets.base import NetConfig, Shape
 from recombine.nets.conditioning import Conditioning
-from recombine.objectives.base import Codes, Objective
+from recombine.nets.net_config import NetConfig, Shape
+from recombine.objectives.objective import Codes, Objective
 from recombine.objectives.process import Denoiser, Schedule, noised
 from recombine.objectives.solvers import Solver
 from recombine.worlds.factors import FactorSpace

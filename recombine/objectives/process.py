@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recombine.config import config
+
 
 @runtime_checkable
 class Denoiser(Protocol):
@@ -29,7 +31,7 @@ class Schedule(ABC):
     def sigma(self, t: Tensor) -> Tensor: ...
 
 
-@dataclass(frozen=True)
+@config("schedule/flow")
 class Flow(Schedule):
     """The straight path of flow matching: alpha = 1 - t, sigma = t."""
 
@@ -40,7 +42,7 @@ class Flow(Schedule):
         return t
 
 
-@dataclass(frozen=True)
+@config("schedule/linear")
 class Linear(Schedule):
     """DDPM's variance-preserving process with linear betas, in continuous time: beta(t) runs from `low` to `high` times
     `steps`, alpha^2 = exp(-integral of beta), sigma^2 = 1 - alpha^2."""

@@ -2,13 +2,13 @@
 ODE, d(x / sigma) = E[x | x_t] d(alpha / sigma), so a step from t to s needs only the denoiser's answer."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recombine.config import config
 from recombine.objectives.process import Denoiser, Schedule
 
 
@@ -60,7 +60,7 @@ def advance(schedule: Schedule, x: Tensor, clean: Tensor, t: Tensor, s: Tensor) 
     return ratio * x + (schedule.alpha(s) - ratio * schedule.alpha(t)) * clean
 
 
-@dataclass(frozen=True)
+@config("solver/euler")
 class Euler(Solver):
     """First order."""
 
@@ -70,7 +70,7 @@ class Euler(Solver):
         return advance(schedule, x, ask(denoiser, x, t, condition), t, s)
 
 
-@dataclass(frozen=True)
+@config("solver/heun")
 class Heun(Solver):
     """Second order: the mean of the denoiser's answers at both ends; one call in the last step, where sigma is 0."""
 
@@ -84,7 +84,7 @@ class Heun(Solver):
         return advance(schedule, x, (clean + ask(denoiser, guess, s, condition)) / 2, t, s)
 
 
-@dataclass(frozen=True)
+@config("solver/ancestral")
 class Ancestral(Solver):
     """DDPM's stochastic sampler: x_s drawn from its law given x_t and the denoiser's answer."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image
 
-from recombine.figures import PROBES
+from recombine.plots.style import PROBES
 from recombine.report.plate import plate
 from recombine.report.read import Record, read_claims
 from recombine.report.site import in_order

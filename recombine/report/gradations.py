@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from PIL import Image
 
-from recombine.figures import CYCLE
-from recombine.measure.between import SHARES, ways
+from recombine.plots.style import CYCLE
+from recombine.evaluate.interpolation import SHARES, ways
 from recombine.report.plate import plate
 from recombine.rng import seeded
 from recombine.store import read_rows
@@ -54,5 +54,5 @@ def strip(world: Shapes2D, here: tuple[int, ...], there: tuple[int, ...]) -> obj
     """One picture at every tenth of the way, side by side, in the middle of its room."""
     ends = [torch.tensor([c] * len(SHARES)) for c in (here, there)]
     still = Shapes2D(wander=0.0, color_jitter=0.0, size_jitter=0.0, background=1.0)
-    images = still.between(*ends, torch.tensor(SHARES), seeded("strip"))
+    images = still.interpolate(*ends, torch.tensor(SHARES), seeded("strip"))
     return torch.cat(list(images[:, :, 2:-2]), 2).permute(1, 2, 0).numpy()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from recombine.figures import INK, LEVELS
+from recombine.plots.style import INK, LEVELS
 from recombine.report.read import run_of
 from recombine.store import read_json, read_rows
 from recombine.studies.base import Rows

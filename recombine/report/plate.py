@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image
 
-from recombine.figures import STYLE
+from recombine.plots.style import STYLE
 
 
 def plate(size: tuple[float, float], draw: Callable[[Any], None], **how: Any) -> Image.Image:

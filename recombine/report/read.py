@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.config import UsageError
-from recombine.figures import PROBES
+from recombine.plots.style import PROBES
 
 Record = dict[str, Any]
 VERDICTS = ("reproduced", "partly", "not reproduced", "not measured", "smoke")

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup, escape
 
-from recombine.figures import LEVELS, level_name
+from recombine.plots.style import LEVELS, level_name
 
 HERE = Path(__file__).parent
 SCRIPTS = ("curves.js", "page.js")

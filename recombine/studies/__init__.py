@@ -1,40 +1,80 @@
-"""One question = one readable file. The list of studies, in the order in which a newcomer should read them."""
+"""One question = one file: settings, jobs, claims, figures. The list of studies, in the order in which to read them."""
 
+import runpy
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recombine.config import UsageError
+from recombine.config import UsageError, nearest
 
 if TYPE_CHECKING:
-    from recombine.studies.base import Study
+    from recombine.studies.study import Study
 
-MODULES = {
-    "composition": "composition",
-    "conditioning": "conditioning",
-    "objectives": "objectives",
-    "variation": "variation",
-    "where": "where",
-    "which": "which",
-    "interactions": "interactions",
-    "details": "details",
-    "dice": "dice",
-    "tokenizers": "tokenizers",
-    "jepa": "jepa",
-    "circuits": "circuits",
-    "concept-space": "concept_space.study",
-    "swing-by": "swing_by.study",
-    "local-scores": "local_scores.study",
-    "length": "scenes.length",
-    "locality": "scenes.locality",
-    "reach": "scenes.reach",
-    "operator": "scenes.operator",
-}
-"""Study name -> module; torch is imported only when one is loaded."""
+NAMES = (
+    "composition",
+    "conditioning",
+    "objectives",
+    "jitter",
+    "jitter-by-shape",
+    "jitter-by-factor",
+    "interactions",
+    "ablations",
+    "seed-variance",
+    "tokenizers",
+    "jepa",
+    "circuits",
+    "concept-space",
+    "swing-by",
+    "local-scores",
+    "length",
+    "locality",
+    "receptive-field",
+    "operator",
+)
+"""Each is the module or package of that name; torch is imported only when one is loaded."""
 TOUR = ("composition", "swing-by", "local-scores")
 """Every pillar once."""
 
 
 def find(name: str) -> "Study":
-    if name not in MODULES:
-        raise UsageError(f"no study {name!r}; there are {', '.join(['tour', *MODULES])}")
-    return import_module(f"recombine.studies.{MODULES[name]}").STUDY
+    """A study by its name, or from a file of one's own (`path/to/study.py`, which defines STUDY)."""
+    if name.endswith(".py"):
+        return load(Path(name))
+    if name not in NAMES:
+        known = ["tour", *NAMES]
+        raise UsageError(f"no study {name!r}; there are {', '.join(known)}{nearest(name, known)}")
+    return import_module(f"recombine.studies.{name.replace('-', '_')}").STUDY
+
+
+_LOADED: dict[Path, "Study"] = {}
+
+
+def load(path: Path) -> "Study":
+    """The STUDY that a file defines. Running the file is what the user asked for; an error in it is one line."""
+    from recombine.studies.study import Study
+
+    path = path.resolve()
+    if path in _LOADED:
+        return _LOADED[path]
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such study file")
+    try:
+        study = runpy.run_path(str(path), run_name=f"study_{path.stem}").get("STUDY")
+    except UsageError:
+        raise
+    except Exception as error:
+        where = _line(error, path)
+        raise UsageError(f"{path}{where}: {type(error).__name__}: {error}") from None
+    if not isinstance(study, Study):
+        raise UsageError(f"{path}: defines no STUDY (a recombine.studies.study.Study)")
+    return _LOADED.setdefault(path, study)
+
+
+def _line(error: BaseException, path: Path) -> str:
+    """The words ", line N" of the user's own file, if the error arose there."""
+    number, trace = getattr(error, "lineno", None), error.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    return f", line {number}" if number else ""

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.figures import DARK, INK, LEVELS, Figure, canvas
-from recombine.measure.circuits import chance
+from recombine.plots.style import DARK, INK, LEVELS, Figure, canvas
+from recombine.evaluate.circuits import chance
 from recombine.studies.base import Rows
 from recombine.studies.circuit_rows import (
     JUDGED_SHARE,

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from recombine.measure.capture import precisely
-from recombine.measure.circuits import ablation, attribution, influence, overlaps, resting, units_of
-from recombine.measure.heads import changed, heads_of, sensitivity, without_each
+from recombine.evaluate.capture import precisely
+from recombine.evaluate.circuits import ablation, attribution, influence, overlaps, resting, units_of
+from recombine.evaluate.attention_heads import changed, heads_of, sensitivity, without_each
 from recombine.rng import seeded
 from recombine.studies.base import Row
 from recombine.studies.circuit_rows import JUDGED_SHARE
@@ -49,7 +49,7 @@ def opened(run: Run, how: Opening) -> list[Row]:
 def shown(run: Run, index: Int[Tensor, "b k"], key: str) -> tuple[Callable[[Condition], Tensor], Condition]:
     """The loss on real pictures of these compositions as a function of the condition alone, and their true condition. The
     pictures and what is hidden of them are named by `key`, so that all models are shown the same."""
-    r, device = run.recipe, run.machine.device
+    r, device = run.recipe, run.runtime.device
     images, values = r.world.render(index.to(device), seeded("circuits", key, device=device))
     x = run.codec.encode(images)
     draw = r.objective.draw(x.shape, seeded("circuits", key, "draw", device=device))
@@ -58,7 +58,7 @@ def shown(run: Run, index: Int[Tensor, "b k"], key: str) -> tuple[Callable[[Cond
 
 def dealt(run: Run, count: int) -> Int[Tensor, "b k"]:
     """`count` compositions, all of them in turn."""
-    every = torch.tensor(run.recipe.world.space.compositions, device=run.machine.device)
+    every = torch.tensor(run.recipe.world.space.compositions, device=run.runtime.device)
     return every[torch.arange(count, device=every.device) % len(every)]
 
 
@@ -95,7 +95,7 @@ def head_rows(run: Run, samples: int, turned: dict[str, Float[Tensor, "layers he
 def accuracies(run: Run, samples: int) -> Float[Tensor, "k"]:
     """How often samples of all compositions show each factor as asked for, by the classifier made to choose (to
     refuse is to refuse all factors); the same randomness each time."""
-    r, device = run.recipe, run.machine.device
+    r, device = run.recipe, run.runtime.device
     wanted = dealt(run, samples * len(r.world.space.compositions))
     condition, rng = r.world.describe(wanted, r.world.canonical(wanted)), seeded(r.seed, "cut", device=device)
     with torch.autocast(device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"):
@@ -106,14 +106,14 @@ def accuracies(run: Run, samples: int) -> Float[Tensor, "k"]:
 
 def circuit_rows(run: Run, how: Opening) -> list[Row]:
     """The overlap of every two compositions' circuits, with units cut to zero and to their mean."""
-    compositions, places = run.recipe.world.space.compositions, units_of(run.net)
+    compositions, layout = run.recipe.world.space.compositions, units_of(run.net)
     batches = [
         shown(run, torch.tensor([c] * (how.pictures // 2)), f"{code(c)}.{i}") for i in (0, 1) for c in compositions
     ]
     losses = [lambda loss=loss, c=c: loss(c) for loss, c in batches]
-    still, found = resting(run.net, places, losses), {}
+    still, found = resting(run.net, layout, losses), {}
     for name, rest in (("jaccard", None), ("jaccard_mean", still)):
-        each = [influence(attribution(run.net, places, loss, rest)) for loss in losses]
+        each = [influence(attribution(run.net, layout, loss, rest)) for loss in losses]
         found[name] = torch.stack(each).unflatten(0, (2, -1))
     return [r for share in how.shares for r in overlap_rows(run, found, share)]
 
@@ -132,16 +132,16 @@ def overlap_rows(run: Run, found: dict[str, Float[Tensor, "2 n units"]], share: 
 
 def unit_rows(run: Run, how: Opening) -> list[Row]:
     """Random units, their influence over pictures of all compositions by attribution and by truly cutting them."""
-    places = units_of(run.net)
+    layout = units_of(run.net)
     loss, condition = shown(run, dealt(run, how.pictures), "units")
-    still = resting(run.net, places, [lambda: loss(condition)])
+    still = resting(run.net, layout, [lambda: loss(condition)])
     every = [(layer, unit) for layer, rest in enumerate(still) for unit in range(len(rest))]
     pick = torch.randperm(len(every), generator=seeded("circuits", "cut units"))[: how.units].sort().values
     some = [every[i] for i in pick]
-    at, found = [(places[layer], unit) for layer, unit in some], {}
+    at, found = [(layout[layer], unit) for layer, unit in some], {}
     means = [still[layer][unit] for layer, unit in some]
     for name, all_rest, rest in (("", None, None), ("_mean", still, means)):
-        guess = influence(attribution(run.net, places, lambda: loss(condition), all_rest))[pick.to(run.machine.device)]
+        guess = influence(attribution(run.net, layout, lambda: loss(condition), all_rest))[pick.to(run.runtime.device)]
         found[f"attribution{name}"] = guess.tolist()
         found[f"ablation{name}"] = influence(ablation(run.net, lambda: loss(condition), at, rest)).tolist()
     return [

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.measure.circuits import rank_correlation
-from recombine.measure.heads import polysemantic, threshold_for
+from recombine.evaluate.circuits import rank_correlation
+from recombine.evaluate.attention_heads import polysemantic, threshold_for
 from recombine.studies.base import Rows
 
 VARIANTS = ("maskgit", "jepa")
@@ -38,7 +38,7 @@ def paper_mean(variant: str) -> float:
 
 
 def tidy(x: Tensor | float) -> float:
-    """A number as it is judged and told: nine digits, so that another machine's order of summation changes nothing."""
+    """A number as it is judged and told: nine digits, so that another runtime's order of summation changes nothing."""
     return round(float(x), 9)
 
 

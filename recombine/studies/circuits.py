@@ -19,8 +19,8 @@ from statistics import fmean
 from typing import Any
 
 from recombine.config import UsageError
-from recombine.measure.heads import breadth
-from recombine.measure.intervals import student
+from recombine.evaluate.attention_heads import breadth
+from recombine.evaluate.intervals import student
 from recombine.objectives.jepa import Jepa
 from recombine.studies import circuit_figures, jepa
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
@@ -90,7 +90,7 @@ def run(settings: Circuits, lab: Lab) -> list[Row]:
     opening = lambda run: inside(run, settings.opening)  # noqa: E731
     rows = compute(variants, lab, opens=lambda run: lab.unmeasured(opening(run)))
     for variant, seed in product(variants, range(lab.seeds)):
-        one = Run(variants[variant].sown(seed), lab)
+        one = Run(variants[variant].with_seed(seed), lab)
         about = {"variant": variant, "seed": seed, "run": one.folder.digest, "step": one.recipe.train.steps}
         rows += [r | about for r in lab.measured(opening(one))]
     return rows

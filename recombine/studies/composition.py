@@ -92,9 +92,9 @@ def judge_level2(rows: Rows) -> Judgement:
     told = "balanced" if rows.where(kind="accuracy", variant="balanced") else "raw"
     found = over_seeds(rows, told, 2, late, "cnn")
     measured = {"level2": found.mean, "paper_level2": 1.0, "seen": over_seeds(rows, told, 0, late, "cnn").mean}
-    if rows.where(kind="accuracy", probe="wary"):
-        measured["level2, judge"] = over_seeds(rows, told, 2, late, "wary").mean
-    if rows.where(kind="accuracy", probe="read"):
+    if rows.where(kind="accuracy", probe="open-set"):
+        measured["level2, judge"] = over_seeds(rows, told, 2, late, "open-set").mean
+    if rows.where(kind="accuracy", probe="oracle"):
         measured |= {f"level{k}, strict reader": strict(rows, told, k) for k in (2, 0)}
     return Judgement(found.mean >= 0.95, measured | {"told": told}, found.interval)
 
@@ -108,14 +108,14 @@ def judge_signal(rows: Rows) -> Judgement:
 def judge_varied(rows: Rows) -> Judgement:
     """By all that judge; the strictest decides."""
     measured = by_all(rows, "varied", "balanced")
-    found, usual = (over_seeds(rows, v, 2, late, "read") for v in ("varied", "balanced"))
+    found, usual = (over_seeds(rows, v, 2, late, "oracle") for v in ("varied", "balanced"))
     more = gain(found, usual)
     lifts = more.mean >= 0.2
     return Judgement((found.mean >= 0.95 and lifts) or ("partly" if lifts else False), measured, more.interval)
 
 
 def strict(rows: Rows, variant: str, level: int) -> float:
-    return over_seeds(rows, variant, level, late, "read").mean
+    return over_seeds(rows, variant, level, late, "oracle").mean
 
 
 def describe(settings: Composition) -> dict[str, Any]:

@@ -26,7 +26,7 @@ Run: `recombine run details --scale laptop` (on two cores), `--scale full` (3 se
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recombine.nets.base import NetConfig
+from recombine.nets.net_config import NetConfig
 from recombine.nets.dit import DiTConfig
 from recombine.studies import objectives, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
@@ -81,9 +81,9 @@ class Details:
                 decoding = replace(looks.decoding, temperature=self.cool)
                 return replace(base, evaluation=replace(looks, decoding=decoding))
             case "codes":
-                return replace(base, coded_in=base.varying(*self.varied).world)
+                return replace(base, tokenizer_world=base.varying(*self.varied).world)
             case "pictures":
-                return replace(base.varying(*self.varied), coded_in=base.world)
+                return replace(base.varying(*self.varied), tokenizer_world=base.world)
         return base
 
     def variants(self) -> dict[str, Recipe]:
@@ -134,7 +134,7 @@ def judge_labels(rows: Rows) -> Judgement:
     values, classes = leads(rows)
     turn = gain(values, classes)
     known = {r["probe"] for r in rows.where(kind="accuracy")}
-    beside = {word: p for word, p in (("strict reader", "read"), ("made to choose", "cnn")) if p in known}
+    beside = {word: p for word, p in (("strict reader", "oracle"), ("made to choose", "cnn")) if p in known}
     measured |= {"turn": turn.mean} | {f"turn, {word}": gain(*leads(rows, p)).mean for word, p in beside.items()}
     reverses = values.mean >= 0.2 and classes.mean <= -0.2
     return Judgement(
@@ -180,7 +180,7 @@ def judge_rest(rows: Rows) -> Judgement:
 def judge_codes(rows: Rows) -> Judgement:
     """Partly: in one family."""
     names = {(f, d): name_of(f, d) for f in FAMILIES for d in ("base", "codes", "pictures")}
-    found = {key: over_seeds(rows, name, 2, late, "read") for key, name in names.items()}
+    found = {key: over_seeds(rows, name, 2, late, "oracle") for key, name in names.items()}
     ahead = {f: gain(found[f, "pictures"], found[f, "codes"]) for f in FAMILIES}
     passed = [found[f, "codes"].mean < 0.3 and ahead[f].mean >= 0.3 for f in FAMILIES]
     measured = {f"{names[key]}, strict reader": value.mean for key, value in found.items()}

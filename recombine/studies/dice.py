@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from recombine.figures import DARK, Figure, canvas
+from recombine.plots.style import DARK, Figure, canvas
 from recombine.studies import objectives, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
@@ -39,14 +39,14 @@ class Dice:
     def __post_init__(self) -> None:
         if self.tokenizers < 1:
             raise ValueError(f"tokenizers must be positive, not {self.tokenizers}")
-        if self.recipe.tokenizer.sown(1) == self.recipe.tokenizer:
+        if self.recipe.tokenizer.with_seed(1) == self.recipe.tokenizer:
             raise ValueError("recipe.tokenizer: this study needs a learned one")
 
     def crossed(self, seeds: int) -> dict[tuple[str, int], Recipe]:
         """All recipes, named by family and tokenizer, and by the seed of the network."""
         made = Objectives(self.recipe, FAMILIES).variants()
         return {
-            (name_of(f, t), s): replace(made[f].sown(s), tokenizer=made[f].tokenizer.sown(t))
+            (name_of(f, t), s): replace(made[f].with_seed(s), tokenizer=made[f].tokenizer.with_seed(t))
             for f in FAMILIES
             for t in range(self.tokenizers)
             for s in range(seeds)

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.figures import CYCLE, INK, Figure, canvas
-from recombine.measure.heads import breadth
+from recombine.plots.style import CYCLE, INK, Figure, canvas
+from recombine.evaluate.attention_heads import breadth
 from recombine.studies.base import Rows
 from recombine.studies.circuit_rows import (
     PAPER_HEADS,

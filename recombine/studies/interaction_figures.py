@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from recombine.figures import CYCLE, Figure, canvas
+from recombine.plots.style import CYCLE, Figure, canvas
 from recombine.studies.base import Rows
 
 TITLES = {"apart": "shapes share nothing", "alike": "all factors alike", "sums": "sums come first"}
@@ -18,7 +18,7 @@ RIGHT = 0.5
 
 
 def draw(rows: Rows, folder: Path) -> list[Figure]:
-    return [amounts(rows, folder), places(rows, folder), kinds(rows, folder), pace(rows, folder)]
+    return [amounts(rows, folder), layout(rows, folder), kinds(rows, folder), pace(rows, folder)]
 
 
 def amounts(rows: Rows, folder: Path) -> Figure:
@@ -31,9 +31,9 @@ def amounts(rows: Rows, folder: Path) -> Figure:
     return curves(rows, folder, figure, "variation", ("111", "101"))
 
 
-def places(rows: Rows, folder: Path) -> Figure:
+def layout(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
-        "places",
+        "layout",
         "Small blue triangles, by which pictures vary more",
         "As above; all pictures vary as usual, and those of the named shapes more. Where shapes share nothing, circles lies on "
         "nowhere and triangles on everywhere. Compare the study where.",

@@ -1,4 +1,4 @@
-"""Can a model of categories be taught to compose by a continuous loss inside it?
+"""Can a model of categories be needs_teacher to compose by a continuous loss inside it?
 
 MaskGIT as in `objectives`, and the same with an auxiliary loss: at hidden positions, some blocks must predict what the same
 blocks of the model's own moving average say when they see all tokens. One layer or several. Nothing else changes; the loss
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from recombine.figures import Figure
-from recombine.objectives.base import Objective
+from recombine.plots.style import Figure
+from recombine.objectives.objective import Objective
 from recombine.objectives.diffusion import Diffusion
-from recombine.objectives.heads import Categorical
+from recombine.objectives.token_heads import Categorical
 from recombine.objectives.jepa import Jepa
 from recombine.objectives.masked import Masked
 from recombine.studies import listening, objectives, training_figures
@@ -113,7 +113,7 @@ def describe(settings: Repair) -> dict[str, Any]:
 
 STUDY = Study(
     name="jepa",
-    question="Can a model of categories be taught to compose by a continuous loss inside it?",
+    question="Can a model of categories be needs_teacher to compose by a continuous loss inside it?",
     paper="A, section 6",
     about=about(__doc__),
     cost={

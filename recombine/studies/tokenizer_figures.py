@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from recombine.figures import LEVELS, Figure, canvas, level_name
+from recombine.plots.style import LEVELS, Figure, canvas, level_name
 from recombine.studies.base import Rows
 from recombine.studies.levels import level_mean
 
@@ -10,7 +10,7 @@ from recombine.studies.levels import level_mean
 def ceilings(rows: Rows, folder: Path) -> Figure:
     """Bars per tokenizer and level: trained on all compositions, and on the seen ones alone."""
     limit = rows.where(kind="ceiling")
-    probes = [p for p in ("wary", "read") if limit.where(probe=p)]
+    probes = [p for p in ("open-set", "oracle") if limit.where(probe=p)]
     names = list(dict.fromkeys(r["variant"] for r in limit if ", " in r["variant"]))
     figure = Figure(
         "ceilings",

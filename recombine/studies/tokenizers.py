@@ -13,7 +13,7 @@ Run: `recombine run tokenizers --scale laptop` (on two cores), `--scale full` (3
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from recombine.objectives.heads import Denoising, Mixture
+from recombine.objectives.token_heads import Denoising, Mixture
 from recombine.objectives.masked import Masked
 from recombine.studies import objectives, tokenizer_figures, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
@@ -77,7 +77,7 @@ def kinds(settings: Tokenizers, seeds: int) -> dict[tuple[str, int], Recipe]:
         for name, tokenizer in settings.tokenizers().items()
         for data in ("all", "seen")
     }
-    return {(name, seed): recipe.sown(seed) for name, recipe in made.items() for seed in range(seeds)}
+    return {(name, seed): recipe.with_seed(seed) for name, recipe in made.items() for seed in range(seeds)}
 
 
 def judge_latents(rows: Rows) -> Judgement:
@@ -99,7 +99,7 @@ def judge_masked(rows: Rows) -> Judgement:
 def judge_ceiling(rows: Rows) -> Judgement:
     """By the strict reader where there is one: a blurred picture is no reconstruction."""
     limit = rows.where(kind="ceiling")
-    probe = "read" if limit.where(probe="read") else "wary"
+    probe = "oracle" if limit.where(probe="oracle") else "open-set"
     measured: dict[str, float] = {}
     for level in (2, 1, 0):
         for name in KINDS:

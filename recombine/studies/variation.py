@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recombine.figures import Figure
+from recombine.plots.style import Figure
 from recombine.studies import objectives, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
@@ -85,9 +85,9 @@ def level2(rows: Rows, families: tuple[Family, ...]) -> tuple[dict[tuple[str, st
     found = {(f, a): over_seeds(rows, name_of(f, a), 2, late) for f in families for a in JUDGED}
     measured: dict[str, float | str] = {name_of(f, a): value.mean for (f, a), value in found.items()}
     measured["judge"] = probe_of(rows)
-    if rows.where(kind="accuracy", probe="read"):
+    if rows.where(kind="accuracy", probe="oracle"):
         names = (name_of(f, "varied") for f in families)
-        measured |= {f"{name}, strict reader": over_seeds(rows, name, 2, late, "read").mean for name in names}
+        measured |= {f"{name}, strict reader": over_seeds(rows, name, 2, late, "oracle").mean for name in names}
     return found, measured
 
 

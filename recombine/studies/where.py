@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from recombine.figures import Figure
+from recombine.plots.style import Figure
 from recombine.studies import composition, training_figures
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
@@ -69,7 +69,7 @@ def run(settings: Where, lab: Lab) -> list[Row]:
 
 def judge_place(rows: Rows) -> Judgement:
     """Partly: triangles help more, but not enough to compose, or not by as much, or circles help as well."""
-    triangles, circles = (over_seeds(rows, name, 2, late, "read") for name in ("triangles", "circles"))
+    triangles, circles = (over_seeds(rows, name, 2, late, "oracle") for name in ("triangles", "circles"))
     ahead, measured = gain(triangles, circles), by_all(rows, "nowhere", *WHERE)
     holds = triangles.mean >= 0.5 > circles.mean and clear(ahead, 0.3)
     return Judgement(holds or ("partly" if ahead.mean >= 0.2 else False), measured, ahead.interval)
@@ -82,8 +82,8 @@ def draw(rows: Rows, folder: Path) -> list[Figure]:
         "Level 2, late means; a dot per seed. Circles are three quarters of the training set, triangles one; asked for are "
         "small blue triangles. All are judged by the probes of the usual world.",
     )
-    places = {"level 2": {v: v for v in training_figures.variants_of(rows)}}
-    return [training_figures.ends(rows, folder, figure, places), *training_figures.draw(rows, folder)]
+    layout = {"level 2": {v: v for v in training_figures.variants_of(rows)}}
+    return [training_figures.ends(rows, folder, figure, layout), *training_figures.draw(rows, folder)]
 
 
 def describe(settings: Where) -> dict[str, Any]:

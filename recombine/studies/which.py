@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recombine.figures import CYCLE, Figure, canvas
+from recombine.plots.style import CYCLE, Figure, canvas
 from recombine.studies import composition, training_figures, where
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
@@ -95,7 +95,7 @@ def each(rows: Rows, folder: Path) -> Figure:
     )
     with canvas(folder, figure, 1, len(UNSEEN), size=(8.6, 3.0), sharey=True) as axes:
         for axis, (code, title) in zip(axes, UNSEEN.items(), strict=True):
-            for shift, (probe, marker) in enumerate((("wary", "o"), ("read", "s"))):
+            for shift, (probe, marker) in enumerate((("open-set", "o"), ("oracle", "s"))):
                 for x, found in enumerate(triangles(rows, code, probe).values()):
                     at = x + 0.24 * shift - 0.12
                     axis.bar(at, found.mean, 0.22, color=CYCLE[shift], alpha=0.35)

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from recombine.config import config
 from recombine.objectives.process import Schedule, spread
 from recombine.worlds.factors import Condition
 
@@ -22,7 +23,7 @@ Asked = tuple[int | None, ...]
 """The value asked for of each condition; None where the condition is not present."""
 
 
-@dataclass(frozen=True)
+@config("schedule/exploding")
 class Exploding(Schedule):
     """The sigma convention as a schedule: alpha = 1, sigma = high t^power; power > 1 makes small steps at low noise."""
 

@@ -28,8 +28,8 @@ from recombine.nets.conditioning import Standardised
 from recombine.rng import seeded
 from recombine.theory.flow import correlated, flow, root
 from recombine.theory.sim import Task
-from recombine.worlds.base import World
 from recombine.worlds.factors import Composition
+from recombine.worlds.world import World
 
 Space = Literal["pixels", "mean picture", "told", "both"]
 SPACES: tuple[Space, ...] = get_args(Space)

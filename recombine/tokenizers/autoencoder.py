@@ -7,16 +7,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from recombine.config import UsageError
-from recombine.tokenizers.base import Tokenizer, look_up, nearest
+from recombine.config import UsageError, config
 from recombine.tokenizers.bottlenecks import VQ, Bottleneck, Squeezed
+from recombine.tokenizers.tokenizer import Tokenizer, look_up, nearest
 
 FACTOR = 4
 CHUNK = 4096
 """How many pictures are encoded or decoded at once."""
 
 
-@dataclass(frozen=True)
+@config("tokenizer/autoencoder")
 class Autoencoder(Tokenizer):
     """`width` channels at half the resolution, with `fine` residual blocks, and twice as many at a quarter, with `coarse`; no
     fine ones is much cheaper on a CPU. Everything that decides the trained tokenizer is here: how long it is trained, and on
@@ -45,7 +45,7 @@ class Autoencoder(Tokenizer):
     def name(self) -> str:
         return self.bottleneck.name
 
-    def sown(self, more: int) -> "Autoencoder":
+    def with_seed(self, more: int) -> "Autoencoder":
         return replace(self, seed=self.seed + more)
 
     def latent_shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:

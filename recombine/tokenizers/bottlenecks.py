@@ -3,14 +3,14 @@ A bottleneck holds no weights and draws nothing by itself: the network hands it 
 training has no state beside the network's parameters."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from recombine.tokenizers.base import look_up, nearest
+from recombine.config import config
+from recombine.tokenizers.tokenizer import look_up, nearest
 
 
 class Squeezed(NamedTuple):
@@ -57,7 +57,7 @@ class Bottleneck(ABC):
         """The latent after training, without chance; where there are codes, the point whose nearest code it is."""
 
 
-@dataclass(frozen=True)
+@config("bottleneck/kl")
 class KL(Bottleneck):
     """A variational bottleneck: a Gaussian per latent, held near N(0, 1) by `weight` nats per latent channel and place."""
 
@@ -93,7 +93,7 @@ class KL(Bottleneck):
         return features.float().chunk(2, 1)[0]
 
 
-@dataclass(frozen=True)
+@config("bottleneck/vq")
 class VQ(Bottleneck):
     """A table of `size` codes, learned by gradient: codes follow the features that chose them, and features pay `commitment`
     for straying from theirs. A code that no feature of the batch chose is pulled, with weight `revival`, to the nearest of some
@@ -155,7 +155,7 @@ class VQ(Bottleneck):
         return features.float()
 
 
-@dataclass(frozen=True)
+@config("bottleneck/fsq")
 class FSQ(Bottleneck):
     """Every channel is rounded to one of a few values between -1 and 1; all combinations together are the codes."""
 

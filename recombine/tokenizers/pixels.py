@@ -1,15 +1,15 @@
 """The trivial tokenizer: the latent is the picture itself, centred."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.tokenizers.base import Tokenizer
+from recombine.config import config
+from recombine.tokenizers.tokenizer import Tokenizer
 
 
-@dataclass(frozen=True)
+@config("tokenizer/pixels")
 class Pixels(Tokenizer):
     """Pictures in [0, 1] <-> latents in [-1, 1]. Nothing is learned, so the config is the codec."""
 

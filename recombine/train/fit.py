@@ -4,17 +4,16 @@ import copy
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from recombine.config import UsageError
-from recombine.machine import Machine
+from recombine.config import UsageError, config
+from recombine.runtime import Runtime
+from recombine.train.flat import StepScalars, adamw, flat_params, learner
 from recombine.train.graph import GraphedUpdate
-from recombine.train.vector import Dials, adamw, learner, vectors
 
 Batch = tuple[Any, ...]
 """Tensors and named tuples of tensors, first axis = sample."""
@@ -27,7 +26,7 @@ KINDS = 10_000
 own limit of 8, torch stops compiling, and all is slow."""
 
 
-@dataclass(frozen=True)
+@config("train")
 class TrainConfig:
     steps: int = 20_000
     batch: int = 256
@@ -82,68 +81,68 @@ class Step(nn.Module):
 
 
 class Fit:
-    """The state of one training run: network, its moving average, their moments, step. `taught`: the loss is handed the moving
+    """The state of one training run: network, its moving average, their moments, step. `needs_teacher`: the loss is handed the moving
     average too."""
 
-    def __init__(self, net: nn.Module, loss: Loss, config: TrainConfig, machine: Machine, taught: bool = False):
-        if config.batch % machine.processes:
-            raise UsageError(f"batch {config.batch} cannot be shared by {machine.processes} processes")
+    def __init__(self, net: nn.Module, loss: Loss, config: TrainConfig, runtime: Runtime, needs_teacher: bool = False):
+        if config.batch % runtime.processes:
+            raise UsageError(f"batch {config.batch} cannot be shared by {runtime.processes} processes")
         if running := [name for name, part in net.named_modules() if getattr(part, "running_mean", None) is not None]:
             raise UsageError(
                 f"{running[0]}: running statistics are neither averaged nor saved; take a norm without them"
             )
-        self.config, self.machine, self.step = config, machine, 0
-        self.net = net.to(machine.device)
-        if machine.processes > 1:
-            agree(self.net)
+        self.config, self.runtime, self.step = config, runtime, 0
+        self.net = net.to(runtime.device)
+        if runtime.processes > 1:
+            broadcast(self.net)
         self.average = copy.deepcopy(self.net).requires_grad_(False)
-        self.vectors = vectors(self.net, self.average, config.precision == "bfloat16")
+        self.flat = flat_params(self.net, self.average, config.precision == "bfloat16")
         self.params, self.ema = dict(self.net.named_parameters()), dict(self.average.named_parameters())
-        self.dials = Dials.on(machine.device)
-        self.bad_step, self.bad_loss = torch.tensor([-1.0, 0.0], device=machine.device).unbind()
-        teacher, learns = self.average if taught else None, learner(self.net, self.vectors)
-        self.module, self.adamw = Step(learns, loss, config.precision, machine.device, teacher), adamw
-        if machine.compile:
+        self.scalars = StepScalars.on(runtime.device)
+        self.bad_step, self.bad_loss = torch.tensor([-1.0, 0.0], device=runtime.device).unbind()
+        teacher, learns = self.average if needs_teacher else None, learner(self.net, self.flat)
+        self.module, self.adamw = Step(learns, loss, config.precision, runtime.device, teacher), adamw
+        if runtime.compile:
             torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = KINDS
-            self.module.compile(dynamic=False, mode=machine.compile)
+            self.module.compile(dynamic=False, mode=runtime.compile)
             self.adamw = torch.compile(adamw, dynamic=False)
-        self.update = GraphedUpdate(self.plain_update) if machine.graphs else self.plain_update
+        self.update = GraphedUpdate(self.plain_update) if runtime.graphs else self.plain_update
 
     def plain_update(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of weights and average; the batch's loss and the gradient's norm. Notes the first step at which one of
         them is not finite."""
-        moving = [v for v in self.vectors if v.learns]
-        for vector in moving:
-            vector.forget()
+        moving = [v for v in self.flat if v.learns]
+        for part in moving:
+            part.forget()
         loss = self.module(*batch)
         loss.backward()
         loss = loss.detach()
-        grads = [self._agreed(v.gather()) for v in moving]
+        grads = [self._averaged_gradient(v.gather()) for v in moving]
         norm = torch.stack([torch.linalg.vector_norm(g, dtype=torch.float32) for g in grads]).norm()
         scale = (self.config.clip / (norm + 1e-6)).clamp(max=1.0)
         with torch.no_grad():
-            for vector, grad in zip(moving, grads, strict=True):
-                self.adamw(*vector.held(), grad, scale, self.dials, self.config.betas, self.config.weight_decay)
+            for part, grad in zip(moving, grads, strict=True):
+                self.adamw(*part.held(), grad, scale, self.scalars, self.config.betas, self.config.weight_decay)
             first = (self.bad_step < 0) & ~(torch.isfinite(loss) & torch.isfinite(norm))
-            self.bad_step.copy_(torch.where(first, self.dials.step, self.bad_step))
+            self.bad_step.copy_(torch.where(first, self.scalars.step, self.bad_step))
             self.bad_loss.copy_(torch.where(first, ~torch.isfinite(loss), self.bad_loss))
         return loss, norm
 
-    def _agreed(self, grad: Tensor) -> Tensor:
+    def _averaged_gradient(self, grad: Tensor) -> Tensor:
         """The mean over all processes that share the batch."""
-        if self.machine.processes > 1:
+        if self.runtime.processes > 1:
             grad = grad.float()
             dist.all_reduce(grad)
-            grad /= self.machine.processes
+            grad /= self.runtime.processes
         return grad
 
     def advance(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One step; its loss and the norm of its gradient before clipping."""
         config, step = self.config, self.step
-        self.dials.turn(step, config.rate(step), config.average(step), config.betas)
-        found = self.update(batch)
+        self.scalars.set(step, config.rate(step), config.average(step), config.betas)
+        losses = self.update(batch)
         self.step += 1
-        return found
+        return losses
 
     def check(self) -> None:
         """Stop if any step so far was not finite; nothing is saved or measured after one."""
@@ -154,7 +153,7 @@ class Fit:
     def state(self) -> dict[str, Tensor]:
         """Everything that the next step depends on, by names that do not depend on how it is laid out."""
         return {
-            f"{kind}.{name}": t for v in self.vectors for kind, some in v.parts().items() for name, t in some.items()
+            f"{kind}.{name}": t for v in self.flat for kind, some in v.parts().items() for name, t in some.items()
         }
 
     @torch.no_grad()
@@ -164,8 +163,8 @@ class Fit:
         self.step = step
         for name, part in self.state().items():
             part.copy_(tensors[name])
-        for vector in self.vectors:
-            vector.round()
+        for part in self.flat:
+            part.round()
 
     def averaged(self) -> "swapped":
         """`with fit.averaged():` the network carries its moving average."""
@@ -173,7 +172,7 @@ class Fit:
 
 
 @torch.no_grad()
-def agree(net: nn.Module) -> None:
+def broadcast(net: nn.Module) -> None:
     """All processes begin with the numbers of the first."""
     for tensor in (*net.parameters(), *net.buffers()):
         if tensor.is_floating_point():

@@ -6,17 +6,17 @@ A factor's *signal* is the distance between its two classes: per channel for col
 for size. Numbers follow the public concept-space experiments: 32 x 32 pixels, mean diameter 0.45, colours around mid grey.
 Each picture has its own colour and size, spread uniformly around its class, and these are its `values`."""
 
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from recombine.config import config
 from recombine.worlds import circles_read
-from recombine.worlds.base import INVALID, Rendered, World
 from recombine.worlds.factors import Factor, FactorSpace
 from recombine.worlds.outlines import chunk
+from recombine.worlds.world import INVALID, Rendered, World
 
 GREY, DIAMETER, LIGHT = 0.5, 0.45, 0.9
 SMALLEST = 0.1
@@ -39,13 +39,13 @@ class Concept(NamedTuple):
         return Factor(self.name, self.values, len(centre), centre, (self.signal,) * len(centre))
 
 
-@dataclass(frozen=True)
+@config("world/circles")
 class Circles(World):
     """`*_signal`: the distance between the classes of a factor; background_signal 0 makes the background a nuisance.
     `*_spread`: how far pictures stray from their class, as a share of its signal (at 0.5 the classes touch). `wander`: how
     much of the middle half of the picture the centre uses; large circles may leave the frame."""
 
-    graded: ClassVar[bool] = True
+    interpolates: ClassVar[bool] = True
     size: int = 32
     color_signal: float = 0.4
     size_signal: float = 0.4
@@ -107,7 +107,7 @@ class Circles(World):
         background = values[:, 4:] if self.background_signal else LIGHTS[0] + (LIGHTS[1] - LIGHTS[0]) * light
         return values, 0.5 + self.wander / 2 * (place - 0.5), background
 
-    def between(
+    def interpolate(
         self, here: Int[Tensor, "b k"], there: Int[Tensor, "b k"], share: Float[Tensor, "b"], rng: torch.Generator
     ) -> Float[Tensor, "b 3 h w"]:
         state = rng.get_state()

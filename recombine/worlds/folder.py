@@ -2,7 +2,7 @@
 `shelf` for the table."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -11,15 +11,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from recombine.config import UsageError
-from recombine.worlds.base import Rendered, World
+from recombine.config import UsageError, config
 from recombine.worlds.factors import Composition, FactorSpace
 from recombine.worlds.shelf import Shelf, codes, load
+from recombine.worlds.world import Rendered, World
 
 Stamp = tuple[int, int]
 
 
-@dataclass(frozen=True)
+@config("world/folder")
 class Folder(World):
     """Drawing picks, with replacement, one of the pictures of a composition. `factors` chooses columns and their order
     (none: all); `size` crops and scales to a square (None: pictures stay as they are and must be equal in size).

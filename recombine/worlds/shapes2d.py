@@ -3,7 +3,6 @@
 The papers' task is binary: circle or triangle, red or blue, large or small. Each picture has its own colour and size,
 jittered around its class's centre, and these are its `values`: true RGB, and the radius as a fraction of the picture."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
 
@@ -11,10 +10,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from recombine.config import config
 from recombine.worlds import shapes2d_read
-from recombine.worlds.base import Rendered, World
 from recombine.worlds.factors import Factor, FactorSpace
 from recombine.worlds.outlines import NAMES, OUTLINES, chunk, cover, depth
+from recombine.worlds.world import Rendered, World
 
 COLORS = {"red": (0.9, 0.1, 0.1), "blue": (0.1, 0.1, 0.9), "green": (0.1, 0.9, 0.1)}
 RADII = {"large": 8.0 / 28, "small": 4.8 / 28}
@@ -32,14 +32,14 @@ class Tables(NamedTuple):
     jitter: Float[Tensor, "n 2"]
 
 
-@dataclass(frozen=True)
+@config("world/shapes2d")
 class Shapes2D(World):
     """Jitter is uniform: `color_jitter` is added to each channel and clipped to what a screen shows, `size_jitter` is
     relative. Where some shapes are named in `varying`, these alone jitter so, and the others as usual. A shape of radius r
     covers the area of a circle of radius r, whatever it is; it always lies wholly inside the picture. `wander` is the share
     of the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
 
-    graded: ClassVar[bool] = True
+    interpolates: ClassVar[bool] = True
     size: int = 28
     shapes: tuple[ShapeName, ...] = ("circle", "triangle")
     colors: tuple[Literal["red", "blue", "green"], ...] = ("red", "blue")
@@ -100,7 +100,7 @@ class Shapes2D(World):
         rgb = (centre[:, :3] + color * jitter[:, :3]).clamp(0, 1)
         return torch.cat((rgb, centre[:, 3:] * (1 + size * jitter[:, 3:])), 1), place
 
-    def between(
+    def interpolate(
         self, here: Int[Tensor, "b 3"], there: Int[Tensor, "b 3"], share: Float[Tensor, "b"], rng: torch.Generator
     ) -> Float[Tensor, "b 3 h w"]:
         """Values lie between the values, and the outline where the two depths, in these shares, add up to nothing."""

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from recombine.worlds.base import INVALID
 from recombine.worlds.outlines import OUTLINES, Outline, chunk, cover, depth
+from recombine.worlds.world import INVALID
 
 STEPS = 2
 WIDEST = 1 / 20

@@ -9,8 +9,8 @@ def log_ticks(axis: Any) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     low, high = axis.get_view_interval()
-    marks = (1, 3) if high / low > 30 else (1, 2, 5) if high / low > 4 else (1, 1.5, 2, 3, 4, 5, 7)
+    locations = (1, 3) if high / low > 30 else (1, 2, 5) if high / low > 4 else (1, 1.5, 2, 3, 4, 5, 7)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    axis.set_major_locator(FixedLocator([m * 10.0**k for k in decades for m in marks if low <= m * 10.0**k <= high]))
+    axis.set_major_locator(FixedLocator([m * 10.0**k for k in decades for m in locations if low <= m * 10.0**k <= high]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1000 else f"{value:g}"))
     axis.set_minor_locator(NullLocator())

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from recombine.figures import CYCLE, Figure, canvas
+from recombine.plots.style import CYCLE, Figure, canvas
 from recombine.studies.base import Rows
 from recombine.studies.concept_space import foresight_figures, probing_figures
 from recombine.studies.concept_space.axes import log_ticks
@@ -189,8 +189,8 @@ def one_concept(axis: Any, some: list[Outcome], factor: str, ink: str) -> None:
     axis.plot(x, capped, color=ink, marker="o", ms=4, label=factor)
     for o in some:
         for t in o.times(factor):
-            mark, y = ("o", t) if math.isfinite(t) else ("^", 1.1 * last)
-            axis.plot([o.facts["color_signal"]], [y], color=ink, marker=mark, ms=2.5 if mark == "o" else 5, alpha=0.6)
+            location, y = ("o", t) if math.isfinite(t) else ("^", 1.1 * last)
+            axis.plot([o.facts["color_signal"]], [y], color=ink, marker=location, ms=2.5 if location == "o" else 5, alpha=0.6)
     known = [(o, f) for o in some for f in ("color", "size") if math.isfinite(o.time(f))]
     if known:
         gap = [math.log(o.time(f) * o.rates["pixels", f]) for o, f in known]

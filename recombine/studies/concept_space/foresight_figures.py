@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from recombine.figures import CYCLE, Figure, canvas
+from recombine.plots.style import CYCLE, Figure, canvas
 from recombine.studies.concept_space.axes import log_ticks
 from recombine.studies.concept_space.curves import Outcome, begins, smoothed
 from recombine.studies.concept_space.foresight import PAIR, rank, twins
@@ -23,7 +23,7 @@ def prediction(plain: list[Outcome], folder: Path) -> Figure:
     figure = Figure(
         "prediction",
         "Foreseen from the world alone",
-        "Each mark is one factor of one world: the step at which it was learned against 1 / a, for four ways to "
+        "Each location is one factor of one world: the step at which it was learned against 1 / a, for four ways to "
         "measure a signal. Squares: told in balance; triangles: never learned. "
         "Above: rank correlation. The theory leaves one scale free, so only order counts.",
     )
@@ -33,9 +33,9 @@ def prediction(plain: list[Outcome], folder: Path) -> Figure:
             for o in plain:
                 for factor, ink in zip(PAIR, CYCLE, strict=False):
                     full = ink if o.facts["net"] == "DiT" else "none"
-                    mark, y = ("o", o.time(factor)) if math.isfinite(o.time(factor)) else ("^", 1.2 * last)
-                    mark = "s" if o.facts["told"] == "balanced" and mark == "o" else mark
-                    axis.plot([1 / o.rates[space, factor]], [y], mark, ms=5, mec=ink, mfc=full)
+                    location, y = ("o", o.time(factor)) if math.isfinite(o.time(factor)) else ("^", 1.2 * last)
+                    location = "s" if o.facts["told"] == "balanced" and location == "o" else location
+                    axis.plot([1 / o.rates[space, factor]], [y], location, ms=5, mec=ink, mfc=full)
             nets = {
                 net: some for net in ("DiT", "U-Net") if len(some := [o for o in plain if o.facts["net"] == net]) > 2
             }
@@ -49,7 +49,7 @@ def prediction(plain: list[Outcome], folder: Path) -> Figure:
 
 
 def legend(axis: Any, plain: list[Outcome]) -> None:
-    """What inks and marks mean, beside the last panel."""
+    """What inks and locations mean, beside the last panel."""
     for factor, ink in zip(PAIR, CYCLE, strict=False):
         axis.plot([], [], "o", ms=5, color=ink, label=factor)
     for net in dict.fromkeys(o.facts["net"] for o in plain):

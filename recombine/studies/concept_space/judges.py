@@ -4,8 +4,8 @@ when its coordinate reaches 0.8 and stays there, for the seen compositions and t
 import math
 from statistics import fmean, median
 
-from recombine.measure.intervals import student
-from recombine.measure.ranks import spearman
+from recombine.evaluate.intervals import student
+from recombine.evaluate.ranks import spearman
 from recombine.studies.base import Judgement, Rows
 from recombine.studies.concept_space.asked import Asked, asked_otherwise
 from recombine.studies.concept_space.curves import (

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from recombine.figures import CYCLE, Figure, canvas
+from recombine.plots.style import CYCLE, Figure, canvas
 from recombine.studies.base import Rows
 from recombine.studies.concept_space.asked import Asked, asked_otherwise
 from recombine.studies.concept_space.axes import log_ticks

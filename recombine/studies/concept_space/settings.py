@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from recombine.nets.base import NetConfig
+from recombine.nets.net_config import NetConfig
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
@@ -124,7 +124,7 @@ class ConceptSpace:
         return Course(replace(line.trained(self.recipe), world=world), asking=asked)
 
     def silent(self, mode: Literal["continuous", "quantised"]) -> list[Course]:
-        """Courses with hidden captions. Told by values, the one without is in the main line."""
+        """Courses with hidden captions. GivenEmbedding by values, the one without is in the main line."""
         whole = self.course(self.lines[0], self.masked_color)
         told = replace(whole.recipe, conditioning=replace(whole.recipe.conditioning, mode=mode))
         shares = (0.0, *self.masked) if self.masked and mode == "quantised" else self.masked

@@ -18,8 +18,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from recombine.measure.composing import train_small
-from recombine.measure.probes import ProbeConfig, Reader, TrainedProbe, real_accuracy
+from recombine.evaluate.composing import train_small
+from recombine.evaluate.probes import ProbeConfig, Oracle, TrainedProbe, real_accuracy
 from recombine.store import RunFolder
 from recombine.studies.base import Row, Study
 from recombine.studies.concept_space.claims import CLAIMS
@@ -45,7 +45,7 @@ def compute(settings: ConceptSpace, lab: Lab) -> Iterator[Row]:
             yield from about(settings, course)
             yield from (r | {"variant": course.name} for r in real(probes[world], course, lab))
         for seed in range(lab.seeds + more):
-            yield from one(replace(course, recipe=course.recipe.sown(seed)), seed, probes[world], lab)
+            yield from one(replace(course, recipe=course.recipe.with_seed(seed)), seed, probes[world], lab)
 
 
 def probe_config(course: Course) -> ProbeConfig:
@@ -55,13 +55,13 @@ def probe_config(course: Course) -> ProbeConfig:
 def classifier(course: Course, lab: Lab) -> TrainedProbe:
     config = probe_config(course)
     lab.renew(RunFolder(lab.out, config))
-    return train_small(config, lab.out, lab.machine)
+    return train_small(config, lab.out, lab.runtime)
 
 
 def real(probe: TrainedProbe, course: Course, lab: Lab) -> list[Row]:
     """What the classifier and the reader are worth on real pictures."""
     count, world, split = 64 if lab.scale == "smoke" else 512, course.world, course.recipe.split
-    each = [real_accuracy(judge, world, split, count, lab.machine.device) for judge in (probe, Reader(world))]
+    each = [real_accuracy(judge, world, split, count, lab.runtime.device) for judge in (probe, Oracle(world))]
     return [r | ({"kind": "probe3"} if world.background_signal else {}) for rows in each for r in rows]
 
 

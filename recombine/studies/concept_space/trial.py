@@ -13,8 +13,8 @@ from jaxtyping import Float
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from recombine.measure.concepts import additive, coordinates, direction, multiplicative, overprompt, patched, steered
-from recombine.measure.probes import Reader, TrainedProbe, score
+from recombine.evaluate.concepts import additive, coordinates, direction, multiplicative, overprompt, patched, steered
+from recombine.evaluate.probes import Oracle, TrainedProbe, score
 from recombine.rng import seeded
 from recombine.store import RunFolder, write_atomic
 from recombine.studies.base import Row
@@ -81,7 +81,7 @@ class Trial:
 
     def train(self) -> None:
         r = self.course.recipe
-        plan = (self.batch, r.train, self.folder, self.run.machine, self.observe, self.checkpoints)
+        plan = (self.batch, r.train, self.folder, self.run.runtime, self.observe, self.checkpoints)
         train(self.run.net, r.objective.loss, *plan)
         rmtree(self.kept(0).parent, ignore_errors=True)
 
@@ -113,7 +113,7 @@ class Trial:
         return rows + (self.patches(step) if last and asking else [])
 
     def told(self, composition: Composition) -> Condition:
-        count, device = self.course.recipe.evaluation.samples, self.run.machine.device
+        count, device = self.course.recipe.evaluation.samples, self.run.runtime.device
         return self.course.world.condition(composition, count, device)
 
     def plain(self) -> list[Ask]:
@@ -131,7 +131,7 @@ class Trial:
     def draw(self, asks: list[Ask]) -> Float[Tensor, "n b c h w"]:
         """Pictures for all ways of asking in one batch. Noise is named by seed and composition: the same for every way and at
         every checkpoint."""
-        r, device, count = self.course.recipe, self.run.machine.device, len(asks[0].condition.index)
+        r, device, count = self.course.recipe, self.run.runtime.device, len(asks[0].condition.index)
         streams = [seeded(r.seed, "sample", code(a.composition), device=device) for a in asks]
         noise = torch.cat([torch.randn(count, *r.shape, generator=s, device=device) for s in streams])
         condition = Condition(*(torch.cat(t) for t in zip(*(a.condition for a in asks), strict=True)))
@@ -157,7 +157,7 @@ class Trial:
         rows = [{"kind": self.kind, **where, **score(self.probe, images, ask.composition, space), **found}]
         if level:
             rows.append(
-                {"kind": self.kind, **where, **score(Reader(self.course.world), images, ask.composition, space)}
+                {"kind": self.kind, **where, **score(Oracle(self.course.world), images, ask.composition, space)}
             )
         return [short(row) for row in rows]
 
@@ -176,7 +176,7 @@ class Trial:
         last = {k: p.detach().clone() for k, p in params.items()}
         plain = Ask(self.unseen, self.told(self.unseen))
         for at in every_so_often(self.checkpoints[:-1], self.course.asking.patches):
-            early = {k: p.to(self.run.machine.device) for k, p in load_file(self.kept(at)).items()}
+            early = {k: p.to(self.run.runtime.device) for k, p in load_file(self.kept(at)).items()}
             with patched(net, early):
                 back = self.draw([plain])[0]
             with swapped(params, early), patched(net, last):
@@ -190,8 +190,8 @@ def every_so_often(steps: tuple[int, ...], count: int) -> tuple[int, ...]:
     """`count` of the steps, evenly from the first to the last."""
     if not steps:
         return ()
-    places = {round(i * (len(steps) - 1) / max(1, count - 1)) for i in range(count)}
-    return tuple(steps[i] for i in sorted(places))
+    layout = {round(i * (len(steps) - 1) / max(1, count - 1)) for i in range(count)}
+    return tuple(steps[i] for i in sorted(layout))
 
 
 def short(row: Row) -> Row:

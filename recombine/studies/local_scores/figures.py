@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from recombine.figures import CYCLE, INK, Figure, canvas
+from recombine.plots.style import CYCLE, INK, Figure, canvas
 from recombine.studies.base import Rows
 
 BLUE, RED, GREEN, VIOLET = CYCLE[:4]
@@ -19,10 +19,10 @@ def draw(rows: Rows, folder: Path) -> list[Figure]:
 
 def table(rows: Rows, first: str, second: str, value: str) -> np.ndarray:
     """Rows as a matrix, by two of their columns in order of appearance."""
-    places = [list(dict.fromkeys(rows.column(name))) for name in (first, second)]
-    matrix = np.full([len(p) for p in places], np.nan)
+    layout = [list(dict.fromkeys(rows.column(name))) for name in (first, second)]
+    matrix = np.full([len(p) for p in layout], np.nan)
     for row in rows:
-        matrix[places[0].index(row[first]), places[1].index(row[second])] = row[value]
+        matrix[layout[0].index(row[first]), layout[1].index(row[second])] = row[value]
     return matrix
 
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from recombine.measure.violation import interaction, jacobian, lcs_violation, pixel_masks
+from recombine.evaluate.violation import interaction, jacobian, lcs_violation, pixel_masks
 from recombine.objectives.process import Flow
 from recombine.objectives.solvers import Heun
 from recombine.rng import seeded

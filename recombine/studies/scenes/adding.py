@@ -1,4 +1,4 @@
-"""Models told of one place at a time, their scores added over a background: pictures for every number of marks, counted.
+"""Models told of one place at a time, their scores added over a background: pictures for every number of locations, counted.
 
 Its rows lie in a folder of their own, so that they can be shown again when the models' weights are gone."""
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.measure.counting import curve, match, nearness
+from recombine.evaluate.counting import curve, match, nearness
 from recombine.objectives.compose import OneByOne
 from recombine.objectives.process import Denoiser
 from recombine.store import RunFolder
@@ -19,14 +19,14 @@ from recombine.studies.scenes.pictures import crossed
 from recombine.studies.scenes.recipe import SceneRecipe
 from recombine.studies.scenes.runs import COLUMNS, NEAR, SceneRun
 from recombine.studies.sheets import write_sheet
-from recombine.worlds.places import Places
+from recombine.worlds.layout import Layout
 
 SHEET = "added.png"
 
 
 @dataclass(frozen=True)
 class Adding:
-    """The model that is told the places, and the one that gives the background."""
+    """The model that is told the layout, and the one that gives the background."""
 
     parts: SceneRecipe
     background: SceneRecipe
@@ -38,7 +38,7 @@ class Adding:
 
 @dataclass
 class Addition:
-    """One such sum on one machine."""
+    """One such sum on one runtime."""
 
     config: Adding
     lab: Lab
@@ -72,10 +72,10 @@ class Addition:
         both = dict.fromkeys((self.config.parts, self.config.background))
         return tuple(SceneRun(r, self.lab, self.judge).folder for r in both)
 
-    def sample(self, marks: Places, denoiser: Denoiser | None = None) -> Float[Tensor, "b 3 h w"]:
+    def sample(self, locations: Layout, denoiser: Denoiser | None = None) -> Float[Tensor, "b 3 h w"]:
         """From the noise that the model alone is given. Not in bfloat16: what is rounded off would be added up, too."""
         count = self.run.recipe.evaluation.samples
-        return self.run.sample(marks, self.run.noise(count), denoiser or self.denoiser())
+        return self.run.sample(locations, self.run.noise(count), denoiser or self.denoiser())
 
     def rows(self) -> list[Row]:
         """Counted now, or found on disk."""
@@ -86,15 +86,15 @@ class Addition:
         return self.denoiser()
 
     def measure(self, denoiser: Denoiser) -> list[Row]:
-        """What is drawn for every number of marks, counted; a sheet of pictures on disk."""
+        """What is drawn for every number of locations, counted; a sheet of pictures on disk."""
         e = self.config.parts.evaluation
-        marks = self.judge.asked(e.samples)
-        images = self.sample(marks, denoiser)
+        locations = self.judge.asked(e.samples)
+        images = self.sample(locations, denoiser)
         found = self.judge.detector(images)
         about = {"step": self.config.parts.train.steps}
-        rows = [short(row) | about for row in curve(found, marks, e.radius, "added")]
-        near = [short(row) | about | {"kind": "added, near"} for row in nearness(found, marks, e.radius, NEAR)]
-        if self.lab.machine.rank == 0:
-            drawn = crossed(images, marks, match(found, marks, e.radius)[0])
+        rows = [short(row) | about for row in curve(found, locations, e.radius, "added")]
+        near = [short(row) | about | {"kind": "added, near"} for row in nearness(found, locations, e.radius, NEAR)]
+        if self.lab.runtime.rank == 0:
+            drawn = crossed(images, locations, match(found, locations, e.radius)[0])
             write_sheet(self.folder.path / "samples" / SHEET, drawn.unflatten(0, (len(rows), -1))[:, :COLUMNS])
         return rows + near

@@ -1,4 +1,4 @@
-"""What each part of a sum makes of the objects that it was not told of, on real pictures: see `recombine.measure.echo`.
+"""What each part of a sum makes of the objects that it was not told of, on real pictures: see `recombine.evaluate.leakage`.
 
 The rows lie in a folder of their own, beside those of the sum."""
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from recombine.measure.echo import Objects, echoes
+from recombine.evaluate.leakage import Objects, leakages
 from recombine.objectives.process import Denoiser
 from recombine.rng import seeded
 from recombine.studies.base import Row
@@ -21,14 +21,14 @@ SEEN = 0.5
 
 @dataclass(frozen=True)
 class Echoing:
-    """On the real pictures and at the noise levels of the parts' own measure of locality, with marks as far apart as asked."""
+    """On the real pictures and at the noise levels of the parts' own measure of locality, with locations as far apart as asked."""
 
     adding: Adding
 
 
 @dataclass
 class Echoed:
-    """The echo of one sum."""
+    """The leakage of one sum."""
 
     sum_of: Addition
 
@@ -44,15 +44,15 @@ class Echoed:
 
     def scene(self) -> Scene:
         e = self.sum_of.config.parts.evaluation
-        return self.sum_of.judge.placed(e.locality.marks, e.locality.pictures, "echo", e.spaced)
+        return self.sum_of.judge.placed(e.locality.locations, e.locality.pictures, "leakage", e.spaced)
 
     def measure(self, both: tuple[Denoiser, Denoiser]) -> list[Row]:
         recipe, scene = self.sum_of.config.parts, self.scene()
-        rng = seeded("echo", device=scene.xy.device)
-        marks, times = self.sum_of.judge.marks(scene), recipe.evaluation.locality.times
-        found = echoes(*both, recipe.objective.schedule, self.objects(scene), marks, times, rng)
-        about = {"kind": "echo", "step": recipe.train.steps, "marks": recipe.evaluation.locality.marks}
-        return [short({**vars(level), "echo": level.echo} | about) for level in found]
+        rng = seeded("leakage", device=scene.xy.device)
+        locations, times = self.sum_of.judge.locations(scene), recipe.evaluation.locality.times
+        found = leakages(*both, recipe.objective.schedule, self.objects(scene), locations, times, rng)
+        about = {"kind": "leakage", "step": recipe.train.steps, "locations": recipe.evaluation.locality.locations}
+        return [short({**vars(level), "leakage": level.leakage} | about) for level in found]
 
     def objects(self, scene: Scene) -> Objects:
         world = self.sum_of.config.parts.crowd

@@ -1,20 +1,20 @@
 """Can a model that has seen one to three objects draw nine, each where it is told?
 
 A diffusion model is trained on ray-traced scenes with one to three objects and asked for up to twelve, where objects of real
-scenes stand. Exp 1 tells it of all objects, as marks on a grid. Exp 2 tells it of one of them, at random; the others are there,
+scenes stand. Exp 1 tells it of all objects, as locations on a grid. Exp 2 tells it of one of them, at random; the others are there,
 but not told. Exp 3 tells of all, as a list of coordinates. These differ in nothing else. Exps 2L and 3L have the data and the
-conditions of 2 and 3, but a network in which every cell sees only the patch around it and the marks there; the control is the
+conditions of 2 and 3, but a network in which every cell sees only the patch around it and the locations there; the control is the
 same network with a patch as large as the picture. Paper B: Exp 1 goes far beyond what it was trained on, 2 and 3 do not, and
 locality restores it.
 
 The theory speaks of conditions that act on different pixels. In real scenes with more objects these are also nearer to each
-other: with nine, three of four have another one within two cells. So at full scale models are judged at marks that keep a
+other: with nine, three of four have another one within two cells. So at full scale models are judged at locations that keep a
 distance, and those of real scenes, crowded as they are, are shown beside it.
 
-A detector that was trained on renders says which marks were hit and how many objects there are. It judges only if it counts
-real pictures. K_max is the largest number of marks up to which at least half of the pictures are right at every number; where
-training pictures hold objects that are not told (2 and 2L), it is enough that every mark is hit. A milder way to count stands
-beside it (`by means`): up to which on average nine of ten marks are hit and the number of objects is off by half a one at most.
+A detector that was trained on renders says which locations were located and how many objects there are. It judges only if it counts
+real pictures. K_max is the largest number of locations up to which at least half of the pictures are right at every number; where
+training pictures hold objects that are not told (2 and 2L), it is enough that every location is located. A milder way to count stands
+beside it (`by means`): up to which on average nine of ten locations are located and the number of objects is off by half a one at most.
 
 Run: `recombine run length --scale laptop` (Exps 1 and 2 on small plain scenes), `--scale full` (all, 3 seeds, on a GPU).
 """
@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean
 
-from recombine.figures import Figure
-from recombine.measure.counting import k_mean
+from recombine.plots.style import Figure
+from recombine.evaluate.counting import k_mean
 from recombine.studies.base import Claim, Judgement, Row, Rows, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import Found, gain
@@ -39,8 +39,8 @@ BEYOND = 3
 
 
 FAR, LITTLE, MUCH = 0.16, 0.1, 0.2
-"""From this distance to the next, as a share of the picture, a mark is not in a crowd; how much fewer of such marks a model
-that does not mind the number may hit, and how much fewer one hits that does."""
+"""From this distance to the next, as a share of the picture, a location is not in a crowd; how much fewer of such locations a model
+that does not mind the number may located, and how much fewer one recall that does."""
 
 
 def run(settings: SceneSettings, lab: Lab) -> Iterator[Row]:
@@ -48,11 +48,11 @@ def run(settings: SceneSettings, lab: Lab) -> Iterator[Row]:
 
 
 def tried(rows: Rows) -> int:
-    return max(rows.where(kind="count").column("marks"), default=0)
+    return max(rows.where(kind="count").column("locations"), default=0)
 
 
 def measure(rows: Rows, *variants: str) -> tuple[dict[str, Found], Measured]:
-    """K_max of each variant over seeds, beside the paper's, and the share of marks that are hit at the largest number."""
+    """K_max of each variant over seeds, beside the paper's, and the share of locations that are located at the largest number."""
     found, measured, most = {}, {}, tried(trusted(rows))
     for name in variants:
         found[name] = reached(rows, name)
@@ -61,14 +61,14 @@ def measure(rows: Rows, *variants: str) -> tuple[dict[str, Found], Measured]:
         measured[f"{name}, seeds"] = ", ".join(f"{v:g}" for v in found[name].values)
         measured[f"{name}, by means"] = reached(rows, name, by=k_mean).mean
         if facts(rows, name)["strict"]:
-            measured[f"{name}, by marks alone"] = marks_alone(rows, name).mean
-        hits = [some.one(marks=most)["hits"] for some in last(rows, name).values()]
-        measured[f"{name}, hit of {most} marks"] = fmean(hits)
-        lucky = [some.one(marks=most).get("luck") for some in last(rows, name).values()]
+            measured[f"{name}, by locations alone"] = marks_alone(rows, name).mean
+        recall = [some.one(locations=most)["recall"] for some in last(rows, name).values()]
+        measured[f"{name}, located of {most} locations"] = fmean(recall)
+        lucky = [some.one(locations=most).get("chance") for some in last(rows, name).values()]
         if None not in lucky:
-            measured[f"{name}, hit of {most} marks by luck"] = fmean(lucky)
+            measured[f"{name}, located of {most} locations by chance"] = fmean(lucky)
         if rows.where(kind="crowded", variant=name):
-            measured[f"{name}, marks as near as in real scenes"] = reached(rows, name, "crowded").mean
+            measured[f"{name}, locations as near as in real scenes"] = reached(rows, name, "crowded").mean
     return found, measured
 
 
@@ -95,7 +95,7 @@ def at_least(variant: str, least: int) -> Callable[[Rows], Judgement]:
 
 def at_most(variant: str, most: int) -> Callable[[Rows], Judgement]:
     """It holds if no seed exceeds this number, although each draws a single object where it is told: one that cannot do that
-    fails for want of training. Partly, if only the mean stays below, or some seed, but not all, fails at one mark."""
+    fails for want of training. Partly, if only the mean stays below, or some seed, but not all, fails at one location."""
 
     def judge(rows: Rows) -> Judgement:
         asked_for(rows, most + 1, variant)
@@ -120,24 +120,24 @@ def judge_restored(rows: Rows) -> Judgement:
 
 
 def far_from_others(rows: Rows, variant: str, numbers: range) -> Found:
-    """Seed by seed, the share of marks that are hit where so many are asked for and no other one is near."""
+    """Seed by seed, the share of locations that are located where so many are asked for and no other one is near."""
     found: dict[int, list[Row]] = {}
     for r in rows.where(kind="near", variant=variant):
-        if r["marks"] in numbers and r["from"] >= FAR:
+        if r["locations"] in numbers and r["from"] >= FAR:
             found.setdefault(r["seed"], []).append(r)
     if not found:
-        raise LookupError(f"{variant}: no marks of {numbers.start} to {numbers.stop - 1} that are far from each other")
-    return Found.of({s: sum(r["hits"] * r["n"] for r in some) / sum(r["n"] for r in some) for s, some in found.items()})
+        raise LookupError(f"{variant}: no locations of {numbers.start} to {numbers.stop - 1} that are far from each other")
+    return Found.of({s: sum(r["recall"] * r["n"] for r in some) / sum(r["n"] for r in some) for s, some in found.items()})
 
 
 def judge_crowds(rows: Rows) -> Judgement:
-    """What a model loses when many marks are asked for instead of two or three, among marks that are far from each other."""
+    """What a model loses when many locations are asked for instead of two or three, among locations that are far from each other."""
     trusted(rows)
     measured, lost = {}, {}
     for variant in ("exp2L", "exp3L", "exp1", "exp2", "exp3"):
         few, many = (far_from_others(rows, variant, numbers) for numbers in (range(2, 4), range(9, 13)))
         lost[variant] = gain(few, many)
-        measured |= {f"{variant}, 2-3 marks": few.mean, f"{variant}, 9-12 marks": many.mean}
+        measured |= {f"{variant}, 2-3 locations": few.mean, f"{variant}, 9-12 locations": many.mean}
     held = (
         [max(lost[v].values) <= LITTLE for v in ("exp2L", "exp3L")],
         [min(lost[v].values) >= MUCH for v in ("exp1", "exp2", "exp3")],
@@ -170,19 +170,19 @@ STUDY = Study(
     claims=(
         claim(
             "S1",
-            "Told of all objects on a grid (Exp 1), a model trained on one to three draws more.",
+            "GivenEmbedding of all objects on a grid (Exp 1), a model trained on one to three draws more.",
             "K_max >= 6 in every seed (paper: 7)",
             at_least("exp1", 6),
         ),
         claim(
             "S2",
-            "Told of one object on a grid (Exp 2), it does not.",
+            "GivenEmbedding of one object on a grid (Exp 2), it does not.",
             "1 <= K_max <= 2 in every seed (paper: 2)",
             at_most("exp2", 2),
         ),
         claim(
             "S3",
-            "Told of all objects in a list (Exp 3), it does not either.",
+            "GivenEmbedding of all objects in a list (Exp 3), it does not either.",
             "1 <= K_max <= 3 in every seed (paper: 3)",
             at_most("exp3", 3),
         ),
@@ -208,7 +208,7 @@ STUDY = Study(
             "B14",
             "beyond the papers",
             "Local networks fail at crowds, not at numbers; the others fail at numbers.",
-            "of marks 0.16 or more from the next one, local networks hit at 9-12 marks at most 0.1 fewer than at 2-3; Exps 1, "
+            "of locations 0.16 or more from the next one, local networks located at 9-12 locations at most 0.1 fewer than at 2-3; Exps 1, "
             "2 and 3 at least 0.2 fewer; in every seed",
             judge_crowds,
             trained=True,

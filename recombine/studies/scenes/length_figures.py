@@ -1,4 +1,4 @@
-"""Figures of `length`, from the rows: curves over the number of marks, K_max beside the paper's, and pictures."""
+"""Figures of `length`, from the rows: curves over the number of locations, K_max beside the paper's, and pictures."""
 
 from pathlib import Path
 from statistics import fmean
@@ -6,9 +6,9 @@ from typing import Any
 
 from matplotlib import colormaps
 
-from recombine.figures import CYCLE, INK, Figure, canvas
-from recombine.measure.counting import k_mean
-from recombine.measure.intervals import wilson
+from recombine.plots.style import CYCLE, INK, Figure, canvas
+from recombine.evaluate.counting import k_mean
+from recombine.evaluate.intervals import wilson
 from recombine.studies.base import Rows
 from recombine.studies.scenes.outcomes import (
     NAMES,
@@ -26,7 +26,7 @@ from recombine.studies.scenes.strips import last_sheet, strips
 GREY = "#7A7F87"
 SHADES = colormaps["viridis"]
 ENOUGH = 5
-"""Of so many marks at least a share is shown."""
+"""Of so many locations at least a share is shown."""
 COLORS = dict(zip(NAMES, CYCLE, strict=False))
 TRAINED_ON = {"1 object": 1, "1-3 objects": 3, "1-5 objects": 5}
 
@@ -40,23 +40,23 @@ def color(variant: str) -> str:
     return COLORS.get(variant) or COLORS[variant.partition(", ")[0]]
 
 
-def pooled(seeds: dict[int, Rows], marks: int, column: str) -> tuple[float, float, float]:
+def pooled(seeds: dict[int, Rows], locations: int, column: str) -> tuple[float, float, float]:
     """A share over the pictures of all seeds, and its interval."""
-    some = [found.one(marks=marks) for found in seeds.values()]
+    some = [found.one(locations=locations) for found in seeds.values()]
     n = sum(r["n"] for r in some)
-    hits = round(sum(r[column] * r["n"] for r in some))
-    return hits / n, *wilson(hits, n)
+    recall = round(sum(r[column] * r["n"] for r in some))
+    return recall / n, *wilson(recall, n)
 
 
 def curves(rows: Rows, folder: Path) -> Figure:
     figure = Figure(
         "curves",
         "How many objects can be asked for",
-        "Bold: share of pictures that are right (every mark hit, no object more) or, where training pictures hold objects that "
-        "are not told, complete (every mark hit), with its 95 % interval; thin lines are seeds. Dotted: share of all marks "
-        "that are hit; grey, where counted, those of another: by luck. Dashed: complete ones where right ones are judged; in "
-        "grey, real pictures of the same scenes, by the same detector. Dash-dotted, where marks keep a distance: "
-        "the bold share at marks as near to each other as in real scenes. Shaded: numbers of objects in training. "
+        "Bold: share of pictures that are right (every location located, no object more) or, where training pictures hold objects that "
+        "are not told, complete (every location located), with its 95 % interval; thin lines are seeds. Dotted: share of all locations "
+        "that are located; grey, where counted, those of another: by chance. Dashed: complete ones where right ones are judged; in "
+        "grey, real pictures of the same scenes, by the same detector. Dash-dotted, where locations keep a distance: "
+        "the bold share at locations as near to each other as in real scenes. Shaded: numbers of objects in training. "
         "The vertical line is K_max, where the bold line leaves the upper half; the triangle is the paper's.",
     )
     variants = variants_of(rows)
@@ -71,7 +71,7 @@ def curves(rows: Rows, folder: Path) -> Figure:
         for line in axes:
             line[0].set_ylabel("share of pictures")
         for axis in axes[-1]:
-            axis.set_xlabel("marks")
+            axis.set_xlabel("locations")
         lines = {line.get_label(): line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]}
         legend = axes[0][-1].legend(handles=[*lines.values()], loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
         for line in legend.get_lines():
@@ -80,30 +80,30 @@ def curves(rows: Rows, folder: Path) -> Figure:
 
 
 def one_curve(axis: Any, rows: Rows, variant: str) -> None:
-    seeds, column, ink, marks = last(rows, variant), judged_by(rows, variant), color(variant), marks_of(rows)
+    seeds, column, ink, locations = last(rows, variant), judged_by(rows, variant), color(variant), marks_of(rows)
     axis.axvspan(0.5, facts(rows, variant)["trained"] + 0.5, color=GREY, alpha=0.13, lw=0)
     axis.axhline(0.5, color=GREY, lw=0.7, ls=(0, (1, 2)))
-    share, low, high = zip(*(pooled(seeds, k, column) for k in marks), strict=True)
+    share, low, high = zip(*(pooled(seeds, k, column) for k in locations), strict=True)
     real = rows.where(kind="real")
-    axis.plot(real.column("marks"), real.column(column), color=GREY, lw=1.1, ls="--", label="real pictures")
+    axis.plot(real.column("locations"), real.column(column), color=GREY, lw=1.1, ls="--", label="real pictures")
     for found in seeds.values() if len(seeds) > 1 else []:
-        axis.plot(marks, [found.one(marks=k)[column] for k in marks], color=ink, lw=0.6, alpha=0.5)
-    axis.fill_between(marks, low, high, color=ink, alpha=0.18, lw=0)
-    hits = [fmean(found.one(marks=k)["hits"] for found in seeds.values()) for k in marks]
-    axis.plot(marks, hits, color=ink, lw=1.2, ls=":", label="marks hit")
-    if all("luck" in r for found in seeds.values() for r in found):
-        lucky = [fmean(found.one(marks=k)["luck"] for found in seeds.values()) for k in marks]
-        axis.plot(marks, lucky, color=GREY, lw=1.0, ls=":", label="of another picture's marks")
+        axis.plot(locations, [found.one(locations=k)[column] for k in locations], color=ink, lw=0.6, alpha=0.5)
+    axis.fill_between(locations, low, high, color=ink, alpha=0.18, lw=0)
+    recall = [fmean(found.one(locations=k)["recall"] for found in seeds.values()) for k in locations]
+    axis.plot(locations, recall, color=ink, lw=1.2, ls=":", label="locations located")
+    if all("chance" in r for found in seeds.values() for r in found):
+        lucky = [fmean(found.one(locations=k)["chance"] for found in seeds.values()) for k in locations]
+        axis.plot(locations, lucky, color=GREY, lw=1.0, ls=":", label="of another picture's locations")
     if column == "right":
-        alone = [pooled(seeds, k, "complete")[0] for k in marks]
-        axis.plot(marks, alone, color=ink, lw=1, ls=(0, (6, 2)), alpha=0.8, label="complete, where right is judged")
-    axis.plot(marks, share, color=ink, marker="o", ms=3, label="right or complete")
+        alone = [pooled(seeds, k, "complete")[0] for k in locations]
+        axis.plot(locations, alone, color=ink, lw=1, ls=(0, (6, 2)), alpha=0.8, label="complete, where right is judged")
+    axis.plot(locations, share, color=ink, marker="o", ms=3, label="right or complete")
     if rows.where(kind="crowded", variant=variant):
-        near = [pooled(last(rows, variant, "crowded"), k, column)[0] for k in marks]
-        axis.plot(marks, near, color=ink, lw=1, ls="-.", alpha=0.7, label="right or complete, crowded")
+        near = [pooled(last(rows, variant, "crowded"), k, column)[0] for k in locations]
+        axis.plot(locations, near, color=ink, lw=1, ls="-.", alpha=0.7, label="right or complete, crowded")
     most = reached(rows, variant).mean
     axis.axvline(most, color=ink, lw=1, ymax=0.93, label="K_max")
-    if PAPER.get(variant, marks[-1] + 1) <= marks[-1]:
+    if PAPER.get(variant, locations[-1] + 1) <= locations[-1]:
         axis.plot(
             [PAPER[variant]],
             [1.04],
@@ -115,7 +115,7 @@ def one_curve(axis: Any, rows: Rows, variant: str) -> None:
             clip_on=False,
             label="K_max, paper",
         )
-    axis.set(ylim=(-0.03, 1.08), xlim=(0.5, marks[-1] + 0.5), xticks=[k for k in marks if k % 2 or marks[-1] < 8])
+    axis.set(ylim=(-0.03, 1.08), xlim=(0.5, locations[-1] + 0.5), xticks=[k for k in locations if k % 2 or locations[-1] < 8])
     axis.set_title(f"{title(variant)}\n{column}, K_max {most:.3g}", fontsize=9)
 
 
@@ -124,7 +124,7 @@ def numbers(rows: Rows, folder: Path) -> Figure:
         "k-max",
         "K_max beside the paper's",
         "Dots are seeds, the bar is their mean, diamonds are the paper's numbers (it gives none for the whole-picture "
-        "control). The upright line is K_max by means: up to which nine of ten marks are hit and the number of objects is off "
+        "control). The upright line is K_max by means: up to which nine of ten locations are located and the number of objects is off "
         "by half a one at most. Left: trained on one to three objects (shaded). Right: Exps 2 and 2L by what they were trained "
         "on.",
     )
@@ -183,8 +183,8 @@ def nearness(rows: Rows, folder: Path) -> list[Figure]:
     figure = Figure(
         "near",
         "Too many, or too near to each other?",
-        "Share of marks that are hit, by the distance to the nearest other mark (from so much on, as a share of the picture); "
-        "a line for each range of the number of marks. Marks of real scenes, all seeds. Where the lines lie on each other, it "
+        "Share of locations that are located, by the distance to the nearest other location (from so much on, as a share of the picture); "
+        "a line for each range of the number of locations. Locations of real scenes, all seeds. Where the lines lie on each other, it "
         "is the crowd that a model fails at, not the number; where they lie apart, the number itself.",
     )
     main = [v for v in variants_of(rows) if v in NAMES and rows.where(kind="near", variant=v)]
@@ -203,16 +203,16 @@ def nearness(rows: Rows, folder: Path) -> list[Figure]:
             axis.set_title(title(variant), fontsize=9)
             axis.set(ylim=(-0.03, 1.05))
         for axis in axes[-1]:
-            axis.set_xlabel("to the nearest other mark")
+            axis.set_xlabel("to the nearest other location")
         for line in axes:
-            line[0].set_ylabel("marks hit")
-        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, title="marks", title_fontsize=8)
+            line[0].set_ylabel("locations located")
+        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, title="locations", title_fontsize=8)
     return [figure]
 
 
-def groups(marks: list[int]) -> dict[tuple[int, ...], tuple[Any, str]]:
-    """Numbers of marks in up to four ranges, each with a colour and a name; a single mark has no neighbour."""
-    several = [k for k in marks if k > 1]
+def groups(locations: list[int]) -> dict[tuple[int, ...], tuple[Any, str]]:
+    """Numbers of locations in up to four ranges, each with a colour and a name; a single location has no neighbour."""
+    several = [k for k in locations if k > 1]
     size = max(1, -(-len(several) // 4))
     parts = [tuple(several[i : i + size]) for i in range(0, len(several), size)]
     shades = [SHADES(0.9 * (i + 0.5) / len(parts)) for i in range(len(parts))]
@@ -221,26 +221,26 @@ def groups(marks: list[int]) -> dict[tuple[int, ...], tuple[Any, str]]:
 
 
 def by_distance(some: Rows, group: tuple[int, ...]) -> tuple[list[float], list[float]]:
-    """From each distance on, up to the next: the share of marks that are hit, where there are enough to tell."""
+    """From each distance on, up to the next: the share of locations that are located, where there are enough to tell."""
     at, share = [], []
     for low in sorted({r["from"] for r in some}):
-        mine = [r for r in some if r["from"] == low and r["marks"] in group]
+        mine = [r for r in some if r["from"] == low and r["locations"] in group]
         if (n := sum(r["n"] for r in mine)) >= ENOUGH:
             at.append(low)
-            share.append(sum(r["hits"] * r["n"] for r in mine) / n)
+            share.append(sum(r["recall"] * r["n"] for r in mine) / n)
     return at, share
 
 
 def samples(rows: Rows, folder: Path) -> list[Figure]:
     figure = Figure(
         "samples",
-        "What is drawn for 1, 2, 3 ... marks",
+        "What is drawn for 1, 2, 3 ... locations",
         "The first picture of each, not chosen; the first seed. A cross says where an object was asked for: green, one is "
-        "there by the detector; red, none is. The same marks and noise in every row.",
+        "there by the detector; red, none is. The same locations and noise in every row.",
     )
     sheets = {}
     for variant in variants_of(rows):
         name = title(variant).replace(": ", ":\n").replace(", trained", ",\ntrained").replace(", whole", ",\nwhole")
         sheets[name] = last_sheet(rows, variant, folder)
-    marks = marks_of(rows)
-    return strips(folder, figure, sheets, marks, tuple(marks))
+    locations = marks_of(rows)
+    return strips(folder, figure, sheets, locations, tuple(locations))

@@ -1,7 +1,7 @@
 """Is it locality that lets a model draw more objects than it has seen?
 
 The models of `length`, the very same runs, are asked two things at every checkpoint and noise level. Pixels: how much of what
-other pixels do to a pixel's denoised value comes from nearby? Conditions: when a mark is taken away, how much of the change
+other pixels do to a pixel's denoised value comes from nearby? Conditions: when a location is taken away, how much of the change
 happens near it? Both are shares, 1 for a denoiser that is exactly local, and are averaged over the higher noise levels, where
 it is decided what is drawn where. Paper B: Exp 1 is local in both, Exp 2 not in conditions, Exp 3 in neither; and over models
 and checkpoints, how local a model is in its conditions goes with how far it goes beyond the numbers it was trained on.
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from recombine.figures import Figure
-from recombine.measure.intervals import student
+from recombine.plots.style import Figure
+from recombine.evaluate.intervals import student
 from recombine.studies.base import Claim, Judgement, Row, Rows, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.levels import clear, gain

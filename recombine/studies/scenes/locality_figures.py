@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from recombine.figures import Figure, canvas
-from recombine.measure.locality import RADIUS
-from recombine.measure.locality_map import LocalityMap, draw_map
+from recombine.plots.style import Figure, canvas
+from recombine.evaluate.locality import RADIUS
+from recombine.evaluate.locality_map import LocalityMap, draw_map
 from recombine.studies.base import Rows
 from recombine.studies.concept_space.axes import log_ticks
 from recombine.studies.scenes.length_figures import GREY, color
@@ -78,8 +78,8 @@ def levels(rows: Rows, folder: Path) -> Figure:
         "levels",
         "Locality at every noise level",
         "At the end of training, mean over seeds (band: smallest to largest). Pixels: share of the squared derivatives by "
-        "other pixels that lie near the pixel. Conditions: share of the squared change near a mark that is taken away. Own: at "
-        "a mark, the part of its own effect in that of all marks. Dotted: what an even spread would give.",
+        "other pixels that lie near the pixel. Conditions: share of the squared change near a location that is taken away. Own: at "
+        "a location, the part of its own effect in that of all locations. Dotted: what an even spread would give.",
     )
     sizes = {"pixel": "pixels", "condition": "conditions", "own": "own"}
     with canvas(folder, figure, 1, 3, size=(11.5, 3.3), sharey=True) as axes:
@@ -112,8 +112,8 @@ def maps(rows: Rows, folder: Path) -> Figure | None:
     figure = Figure(
         "maps",
         "What a pixel listens to",
-        "The ring is the pixel that is asked, at one of the marks. Heat: how much every other pixel does to its denoised "
-        "value. A cross is a mark, as bright as its effect on that pixel. Both on one logarithmic scale of four decades; first "
+        "The ring is the pixel that is asked, at one of the locations. Heat: how much every other pixel does to its denoised "
+        "value. A cross is a location, as bright as its effect on that pixel. Both on one logarithmic scale of four decades; first "
         "seed, end of training, mean over noises.",
     )
     held = {v: path for v in variants_of(rows) if v in NAMES and (path := heat_of(rows, v, folder)).is_file()}

@@ -2,17 +2,17 @@
 
 Scores of models that are told one place each are added: the background's, and for every place what it adds to that. Three
 models differ only in what they learned to draw when nothing is told. Empty: trained on pictures with one object or none, so
-nothing told means an empty scene. Unconditional: one object always, its place sometimes untold, so nothing told means one
+nothing told means an empty scene. Unconditional: one object always, its place sometimes unconditional, so nothing told means one
 object anywhere; this is Bayes' rule for independent conditions. Cluttered: one to five objects, one of them told, so nothing
 told means one to five anywhere, and a told object is one among others. Projective composition, Fig 3: the first works for a few
 objects, the second fails from two on, the third goes beyond what it was trained on.
 
 Three comparisons need no more training. Swapped: the parts of the unconditional model over the background of the empty one.
 Mismatched: parts and background of two empty models that differ in their seed alone; what is lost here is lost because the
-errors of two networks do not cancel, whatever the background. At once: every model told all places in one call.
+errors of two networks do not cancel, whatever the background. At once: every model told all layout in one call.
 
 Why a sum works or not can be known beforehand. Each part is asked about a picture that holds the other objects, too; how much
-of them it shows beyond what the background shows is its echo, and every further part adds it to every object. It is measured
+of them it shows beyond what the background shows is its leakage, and every further part adds it to every object. It is measured
 on real pictures, with nothing drawn.
 
 Run: `recombine run operator --scale laptop` (on two cores), `--scale full` (3 seeds, on a GPU).
@@ -21,7 +21,7 @@ Run: `recombine run operator --scale laptop` (on two cores), `--scale full` (3 s
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from recombine.nets.placing import Null
+from recombine.nets.layout_encoder import Null
 from recombine.studies.base import Claim, Row, Scale, Study, about
 from recombine.studies.lab import Lab
 from recombine.studies.scenes import operator_figures
@@ -34,7 +34,7 @@ from recombine.studies.scenes.runs import grounds, runs
 from recombine.studies.scenes.settings import settings as scenes
 
 SPACED, MOST = 0.2, 8
-"""At full scale no two marks are nearer than this share of the picture, since sets of pixels that overlap are not what the sum
+"""At full scale no two locations are nearer than this share of the picture, since sets of pixels that overlap are not what the sum
 is about (large objects are 0.16 to 0.28 wide); that leaves room for so many."""
 
 
@@ -49,9 +49,9 @@ class Operator:
     dropout: float = 0.5
 
     def __post_init__(self) -> None:
-        placing = self.recipe.placing
-        if placing.labelled != "all" or placing.dropout or isinstance(placing, Null):
-            raise ValueError("recipe.placing must tell of all objects, always; what each model changes follows from it")
+        layout_encoder = self.recipe.layout_encoder
+        if layout_encoder.labelled != "all" or layout_encoder.dropout or isinstance(layout_encoder, Null):
+            raise ValueError("recipe.layout_encoder must tell of all objects, always; what each model changes follows from it")
         if not self.clutter or min(self.clutter) < 1 or max(self.clutter) < 2:
             raise ValueError(f"clutter={list(self.clutter)}: one object or more in every picture, in some at least two")
         if not 0 < self.dropout < 1:
@@ -65,7 +65,7 @@ class Operator:
         }
         r = self.recipe
         return {
-            name: replace(r, world=replace(r.world, counts=counts), placing=replace(r.placing, **change))
+            name: replace(r, world=replace(r.world, counts=counts), layout_encoder=replace(r.layout_encoder, **change))
             for name, (counts, change) in told.items()
         }
 
@@ -81,12 +81,12 @@ class Operator:
 
 
 def settings(scale: Scale) -> Operator:
-    """Where fewer marks are asked for than `length` does, the detector is still its: sums may draw more than they are asked."""
+    """Where fewer locations are asked for than `length` does, the detector is still its: sums may draw more than they are asked."""
     recipe = scenes(scale).recipe
     evaluation, detector = replace(recipe.evaluation, checkpoints=1), recipe.detector
     if scale == "full":
         detector = replace(detector, most=evaluation.most)
-        evaluation = replace(evaluation, marks=tuple(range(1, MOST + 1)), spaced=SPACED)
+        evaluation = replace(evaluation, locations=tuple(range(1, MOST + 1)), spaced=SPACED)
     changed = replace(recipe, evaluation=evaluation, detector=detector)
     return Operator(changed, (1, 2) if scale == "smoke" else (1, 2, 3, 4, 5))
 
@@ -127,7 +127,7 @@ STUDY = Study(
             statement="Adding scores over an empty background works for a few objects, over the unconditional one it fails "
             "from two on, and over a cluttered one it goes beyond the number of objects seen in training.",
             expected="K_max in every seed: unconditional 1 < empty < cluttered, cluttered more than the 5 it was trained on; "
-            "the same order where objects that no mark names are forgiven to all (paper, by eye: 1, about 4, about 8)",
+            "the same order where objects that no location names are forgiven to all (paper, by eye: 1, about 4, about 8)",
             judge=judge_operator,
             trained=True,
         ),
@@ -137,7 +137,7 @@ STUDY = Study(
             statement="One number, known before anything is drawn, says what adding will do: how much more of an object a part "
             "shows that is told of another one than the background does. Below zero objects vanish, above it they grow ever "
             "louder, near zero they stay.",
-            expected="the echo at the noise level where it is largest, in every seed: unconditional <= -0.15, empty >= 0.05, "
+            expected="the leakage at the noise level where it is largest, in every seed: unconditional <= -0.15, empty >= 0.05, "
             "cluttered at most half as far from zero as empty, swapped above empty",
             judge=judge_echo,
             trained=True,

@@ -1,8 +1,8 @@
-"""From the rows of `operator` to its claims: how far each background goes, and what its echo foretold."""
+"""From the rows of `operator` to its claims: how far each background goes, and what its leakage foretold."""
 
 from typing import Any
 
-from recombine.measure.counting import k_max
+from recombine.evaluate.counting import k_max
 from recombine.studies.base import Judgement, Rows
 from recombine.studies.levels import Found, gain, same_seeds
 from recombine.studies.scenes.outcomes import facts, last, trusted
@@ -13,7 +13,7 @@ SWAPPED, MISMATCHED = "swapped", "mismatched"
 
 
 def reach(rows: Rows, variant: str, kind: str = "added", lenient: bool = False) -> Found:
-    """K_max of each seed: by adding, or told at once (`count`). Lenient: objects that no mark names are forgiven to all."""
+    """K_max of each seed: by adding, or told at once (`count`). Lenient: objects that no location names are forgiven to all."""
     strict = bool(facts(rows, variant)["strict"]) and not lenient
     return Found.of({seed: float(k_max(some, strict)) for seed, some in last(rows, variant, kind).items()})
 
@@ -38,12 +38,12 @@ def judge_operator(rows: Rows) -> Judgement:
 
 
 def judge_echo(rows: Rows) -> Judgement:
-    """By the noise level at which each echo is largest."""
+    """By the noise level at which each leakage is largest."""
     names = ("unconditional", "cluttered", "empty", SWAPPED)
     found = {name: loudest(rows, name) for name in names}
-    measured = {f"{name}, echo": each.mean for name, each in found.items()}
-    if rows.where(kind="echo", variant=MISMATCHED):
-        measured[f"{MISMATCHED}, echo"] = loudest(rows, MISMATCHED).mean
+    measured = {f"{name}, leakage": each.mean for name, each in found.items()}
+    if rows.where(kind="leakage", variant=MISMATCHED):
+        measured[f"{MISMATCHED}, leakage"] = loudest(rows, MISMATCHED).mean
     each = list(zip(*(f.values for f in same_seeds(*found.values())), strict=True))
     order = all(bayes < clutter < empty for bayes, clutter, empty, _ in each)
     holds = all(
@@ -54,18 +54,18 @@ def judge_echo(rows: Rows) -> Judgement:
 
 
 def loudest(rows: Rows, variant: str) -> Found:
-    """Of each seed, the echo that is farthest from zero. LookupError where none was measured."""
-    heard = rows.where(kind="echo", variant=variant)
+    """Of each seed, the leakage that is farthest from zero. LookupError where none was measured."""
+    heard = rows.where(kind="leakage", variant=variant)
     if not heard:
-        raise LookupError(f"no echo of {variant} was measured")
-    return Found.of({seed: max(heard.where(seed=seed).column("echo"), key=abs) for seed in {*heard.column("seed")}})
+        raise LookupError(f"no leakage of {variant} was measured")
+    return Found.of({seed: max(heard.where(seed=seed).column("leakage"), key=abs) for seed in {*heard.column("seed")}})
 
 
 def enough(rows: Rows) -> int:
     """How many objects the cluttered model saw at most. LookupError unless one, two and more than that were asked for."""
-    trained, tried = facts(rows, "cluttered")["trained"], set(rows.where(kind="added").column("marks"))
+    trained, tried = facts(rows, "cluttered")["trained"], set(rows.where(kind="added").column("locations"))
     if not {1, 2} <= tried or max(tried) <= trained:
-        raise LookupError(f"1, 2 and more than {trained} marks are needed, not {sorted(tried)}")
+        raise LookupError(f"1, 2 and more than {trained} locations are needed, not {sorted(tried)}")
     return trained
 
 

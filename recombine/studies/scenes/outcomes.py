@@ -4,8 +4,8 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import NamedTuple
 
-from recombine.measure.counting import k_max
-from recombine.measure.ranks import spearman
+from recombine.evaluate.counting import k_max
+from recombine.evaluate.ranks import spearman
 from recombine.studies.base import Row, Rows
 from recombine.studies.levels import Found
 from recombine.studies.scenes.judge import doubt
@@ -25,7 +25,7 @@ PAPER = {"exp1": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9, "exp2, 1 objec
 USUAL = 3
 """The largest number of objects that most experiments are trained on."""
 DECIDED = 0.4
-"""The time from which on marks matter: below, taking one away changes next to nothing, and the share of nothing is noise."""
+"""The time from which on locations matter: below, taking one away changes next to nothing, and the share of nothing is noise."""
 
 
 class Point(NamedTuple):
@@ -65,7 +65,7 @@ def facts(rows: Rows, variant: str) -> Row:
 
 
 def judged_by(rows: Rows, variant: str) -> str:
-    """The column that is judged: right pictures, or complete ones where training pictures hold objects that no mark names."""
+    """The column that is judged: right pictures, or complete ones where training pictures hold objects that no location names."""
     return "right" if facts(rows, variant)["strict"] else "complete"
 
 
@@ -84,18 +84,18 @@ def last(rows: Rows, variant: str, kind: str = "count") -> dict[int, Rows]:
 
 
 def marks_of(rows: Rows, kind: str = "count") -> list[int]:
-    """The numbers of marks that were tried."""
-    return sorted({r["marks"] for r in rows.where(kind=kind)})
+    """The numbers of locations that were tried."""
+    return sorted({r["locations"] for r in rows.where(kind=kind)})
 
 
 def reached(rows: Rows, variant: str, kind: str = "count", by: Callable[..., int] = k_max) -> Found:
-    """K_max at the last checkpoint, seed by seed; `crowded`: at the marks of real scenes. `by`: which way to count."""
+    """K_max at the last checkpoint, seed by seed; `crowded`: at the locations of real scenes. `by`: which way to count."""
     strict = bool(facts(rows, variant)["strict"])
     return Found.of({seed: float(by(some, strict)) for seed, some in last(rows, variant, kind).items()})
 
 
 def marks_alone(rows: Rows, variant: str) -> Found:
-    """K_max if objects besides those asked for were no error: every mark is hit."""
+    """K_max if objects besides those asked for were no error: every location is located."""
     return Found.of({seed: float(k_max(some, total=False)) for seed, some in last(rows, variant).items()})
 
 

@@ -1,4 +1,4 @@
-"""Pictures on disk: sheets of samples with their marks, and locality maps as grey ones."""
+"""Pictures on disk: sheets of samples with their locations, and locality maps as grey ones."""
 
 from pathlib import Path
 
@@ -8,28 +8,28 @@ from jaxtyping import Bool, Float, Shaped
 from PIL import Image
 from torch import Tensor
 
-from recombine.measure.locality_map import DECADES
+from recombine.evaluate.locality_map import DECADES
 from recombine.studies.sheets import write_sheet
-from recombine.worlds.places import Places
+from recombine.worlds.layout import Layout
 
 HIT, MISSED, EDGE = (0.55, 1.0, 0.2), (1.0, 0.1, 0.25), (0.05, 0.05, 0.05)
-"""Colours of the cross at a mark that was hit, of one that was not, and of its edge."""
+"""Colours of the cross at a location that was located, of one that was not, and of its edge."""
 SIDE, ARM = 128, 1 / 40
 """Pictures are magnified to about this side; a cross reaches so far, as a share of it."""
 
 
 def crossed(
-    images: Float[Tensor, "b 3 h w"], marks: Places, hit: Bool[Tensor, "b k"], side: int = SIDE
+    images: Float[Tensor, "b 3 h w"], locations: Layout, located: Bool[Tensor, "b k"], side: int = SIDE
 ) -> Float[Tensor, "b 3 H W"]:
-    """The pictures, magnified, with a small cross at every mark."""
+    """The pictures, magnified, with a small cross at every location."""
     zoom = max(1, side // images.shape[2])
     large = images.clamp(0, 1).repeat_interleave(zoom, 2).repeat_interleave(zoom, 3)
     h, w = large.shape[2:]
-    x, y = (marks.at * torch.tensor((w, h), device=marks.at.device)).floor().unbind(-1)
+    x, y = (locations.at * torch.tensor((w, h), device=locations.at.device)).floor().unbind(-1)
     far = lambda at, n: (at[..., None] - torch.arange(n, device=at.device)).abs()  # noqa: E731
     across, down, arm = far(x, w)[:, :, None], far(y, h)[..., None], round(ARM * h)
-    edge, core = (plus(across, down, arm, more) & marks.present[..., None, None] for more in (1, 0))
-    for where, colour in ((edge, EDGE), (core & ~hit[..., None, None], MISSED), (core & hit[..., None, None], HIT)):
+    edge, core = (plus(across, down, arm, more) & locations.present[..., None, None] for more in (1, 0))
+    for where, colour in ((edge, EDGE), (core & ~located[..., None, None], MISSED), (core & located[..., None, None], HIT)):
         ink = torch.tensor(colour, device=large.device).view(3, 1, 1)
         large = torch.where(where.any(1, keepdim=True), ink, large)
     return large

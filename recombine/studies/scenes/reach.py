@@ -1,14 +1,14 @@
 """How far should a local network see?
 
-A local network is told of a mark in the cells around it. Two things can go wrong. Its patch can be too small for an object:
-then pixels of the object do not hear of the mark, and draw something of their own, or nothing. And it can be so large that it
-holds more marks than any training picture told of: then it is asked what it has never seen, just as a network that sees all of
+A local network is told of a location in the cells around it. Two things can go wrong. Its patch can be too small for an object:
+then pixels of the object do not hear of the location, and draw something of their own, or nothing. And it can be so large that it
+holds more locations than any training picture told of: then it is asked what it has never seen, just as a network that sees all of
 the picture. So there should be a best reach, as large as objects and no larger, and the world alone should tell which.
 
 Exps 3L and 2L of `length` with one number changed: how many cells a patch reaches in every direction. 3L is told of all objects
 in training, up to three, 2L of one only, so its patches are too full much sooner. What the world says of each reach is measured
-on its own pictures, without a network: how many objects fit into the patch around their mark, and how many patches hold more
-marks than training told of.
+on its own pictures, without a network: how many objects fit into the patch around their location, and how many patches hold more
+locations than training told of.
 
 Run: `recombine run reach --scale laptop` (Exp 3L, four reaches, small plain scenes), `--scale full` (3 seeds, on a GPU).
 """
@@ -20,10 +20,10 @@ from typing import Literal, get_args
 
 import torch
 
-from recombine.measure.counting import k_mean
-from recombine.measure.fitting import fits, overfull
-from recombine.measure.intervals import student
-from recombine.measure.ranks import spearman
+from recombine.evaluate.counting import k_mean
+from recombine.evaluate.patch_fit import fits, overfull
+from recombine.evaluate.intervals import student
+from recombine.evaluate.ranks import spearman
 from recombine.rng import seeded
 from recombine.studies.base import Claim, Judgement, Row, Rows, Scale, Study, about
 from recombine.studies.lab import Lab
@@ -79,7 +79,7 @@ def name(base: str, reach: int) -> str:
 
 def told(recipe: SceneRecipe) -> int:
     """Of how many objects training told at most."""
-    return 1 if recipe.placing.labelled == "one" else max(recipe.world.counts)
+    return 1 if recipe.layout_encoder.labelled == "one" else max(recipe.world.counts)
 
 
 def settings(scale: Scale) -> Reaches:
@@ -99,18 +99,18 @@ def run(settings: Reaches, lab: Lab) -> Iterator[Row]:
 
 
 def world_says(settings: Reaches, lab: Lab) -> Iterator[Row]:
-    """What the world alone says of each reach: on scenes as in training, and on the marks that models are asked for."""
+    """What the world alone says of each reach: on scenes as in training, and on the locations that models are asked for."""
     recipe, cells = settings.scenes.recipe, settings.scenes.local.cells
     counts = torch.full((SCENES,), max(recipe.world.counts), device=lab.device)
     scene, judge = recipe.world.place(counts, seeded("fit", device=lab.device)), Judge(recipe, lab)
-    marks = {k: judge.marks(asked) for k, asked in judge.scenes.items()}
+    locations = {k: judge.locations(asked) for k, asked in judge.scenes.items()}
     held = dict(zip(settings.reaches, fits(recipe.world, scene, cells, settings.reaches), strict=True))
     for variant, changed in settings.variants().items():
         reach, most = changed.net.reach, told(changed)
         same = {"variant": variant, "base": variant.partition(",")[0], "reach": reach}
         yield {"kind": "fit", **same, "told": most, **{k: round(v, 4) for k, v in held[reach]._asdict().items()}}
-        for k, asked in marks.items():
-            yield {"kind": "overfull", **same, "marks": k, "share": round(overfull(asked, cells, reach, most), 4)}
+        for k, asked in locations.items():
+            yield {"kind": "overfull", **same, "locations": k, "share": round(overfull(asked, cells, reach, most), 4)}
 
 
 def judge_reach(rows: Rows) -> Judgement:
@@ -143,7 +143,7 @@ def by_reach(rows: Rows, base: Base) -> tuple[dict[int, Found], dict[str, float 
 
 
 def judge_full(rows: Rows) -> Judgement:
-    """Over the reaches of both experiments: the share of many marks that a network misses against the share of its patches that
+    """Over the reaches of both experiments: the share of many locations that a network misses against the share of its patches that
     hold more of them than training told of; seed by seed."""
     lost, many = missed(trusted(rows))
     if len(bases(rows)) < 2 or len(lost) < POINTS:
@@ -154,7 +154,7 @@ def judge_full(rows: Rows) -> Judgement:
     if any(len(set(values)) == 1 for values in (full.values(), *seeds)):
         raise LookupError("nothing to correlate: all networks are the same")
     by_seed = [spearman(list(full.values()), seed) for seed in seeds]
-    measured = {"rank correlation": fmean(by_seed), "networks": len(lost), "marks": many}
+    measured = {"rank correlation": fmean(by_seed), "networks": len(lost), "locations": many}
     for variant, found in lost.items():
         measured |= {f"{variant}: missed": found.mean, f"{variant}: patches too full": full[variant]}
     holds = min(by_seed) >= TOGETHER or ("partly" if fmean(by_seed) >= TOGETHER / 2 else False)
@@ -177,7 +177,7 @@ STUDY = Study(
         Claim(
             id="B13",
             paper="beyond the papers",
-            statement="A local network's patch must hold an object and no more marks than training told: as it grows, K_max "
+            statement="A local network's patch must hold an object and no more locations than training told: as it grows, K_max "
             "rises and falls again.",
             expected="in every seed, K_max at the reach in between that is best on average exceeds those of the smallest and "
             "of the largest reach by 2 or more, and at that reach 95 % of objects fit into the patch",
@@ -187,9 +187,9 @@ STUDY = Study(
         Claim(
             id="B15",
             paper="beyond the papers",
-            statement="Local networks miss marks where their patches hold more of them than training told of: how full patches "
+            statement="Local networks miss locations where their patches hold more of them than training told of: how full patches "
             "are, told by the world alone, foretells the misses of every reach, told one object or all.",
-            expected="rank correlation of the share of nine marks missed and the share of patches too full >= 0.8 in every "
+            expected="rank correlation of the share of nine locations missed and the share of patches too full >= 0.8 in every "
             "seed, over 8 networks or more, of Exps 2L and 3L",
             judge=judge_full,
             trained=True,

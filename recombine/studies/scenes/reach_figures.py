@@ -4,8 +4,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from recombine.figures import Figure, canvas
-from recombine.measure.counting import k_mean
+from recombine.plots.style import Figure, canvas
+from recombine.evaluate.counting import k_mean
 from recombine.studies.base import Rows
 from recombine.studies.scenes.length_figures import GREY, color
 from recombine.studies.scenes.outcomes import facts, last, marks_of, reached, title
@@ -23,9 +23,9 @@ def reach(rows: Rows, folder: Path) -> Figure:
         "reach",
         "A patch can be too small, and too large",
         "Left: K_max over the number of cells that a patch extends in every direction (dots are seeds; dashed: by means); "
-        "dotted, the largest number of objects in training. Middle: how many objects too many there are for each mark, up to "
+        "dotted, the largest number of objects in training. Middle: how many objects too many there are for each location, up to "
         "twice that number, where all objects are told in training; and what the world says: the share of objects that a patch "
-        f"cuts. Right: the share of {many} marks that each network misses, over the share of patches that hold more of them "
+        f"cuts. Right: the share of {many} locations that each network misses, over the share of patches that hold more of them "
         "than training told of; the number beside a point is its reach.",
     )
     with canvas(folder, figure, 1, 3, size=(11.5, 3.4)) as axes:
@@ -37,7 +37,7 @@ def reach(rows: Rows, folder: Path) -> Figure:
             axis.set(xlabel="reach, in cells", xticks=sorted({r["reach"] for r in rows.where(kind="fit")}))
         for axis in axes:
             axis.legend(fontsize=8)
-        axes[2].set(xlabel="patches too full", ylabel=f"of {many} marks missed", xlim=(-0.04, 1.09), ylim=(-0.02, None))
+        axes[2].set(xlabel="patches too full", ylabel=f"of {many} locations missed", xlim=(-0.04, 1.09), ylim=(-0.02, None))
     return figure
 
 
@@ -53,14 +53,14 @@ def lengths(axis: Any, rows: Rows, base: str) -> None:
 
 
 def torn(axis: Any, rows: Rows) -> None:
-    """Only where no object goes untold can there be one too many."""
+    """Only where no object goes unconditional can there be one too many."""
     for base in bases(rows):
         each = reaches(rows, base)
         about = facts(rows, next(iter(each.values())))
         if about["strict"]:
             few = [k for k in marks_of(rows) if k <= 2 * about["trained"]]
             values = {r: [too_many(some, few) for some in last(rows, v).values()] for r, v in each.items()}
-            axis.plot(list(values), [fmean(v) for v in values.values()], color=color(base), label="too many per mark")
+            axis.plot(list(values), [fmean(v) for v in values.values()], color=color(base), label="too many per location")
             for r, seeds in values.items():
                 axis.plot([r] * len(seeds), seeds, "o", color=color(base), ms=4)
     cut = {r["reach"]: 1 - r["inside"] for r in rows.where(kind="fit")}
@@ -69,7 +69,7 @@ def torn(axis: Any, rows: Rows) -> None:
 
 
 def too_many(some: Rows, few: list[int]) -> float:
-    return fmean(max(0.0, r["total"] - r["marks"]) / r["marks"] for r in some if r["marks"] in few)
+    return fmean(max(0.0, r["total"] - r["locations"]) / r["locations"] for r in some if r["locations"] in few)
 
 
 def misses(axis: Any, rows: Rows, base: str) -> None:
@@ -90,9 +90,9 @@ def samples(rows: Rows, folder: Path) -> list[Figure]:
     figure = Figure(
         "samples",
         "What each reach draws",
-        "The first picture for each number of marks, not chosen; the first seed. Green cross: the mark was hit; red: it was "
-        "not. The same marks and noise in every row.",
+        "The first picture for each number of locations, not chosen; the first seed. Green cross: the location was located; red: it was "
+        "not. The same locations and noise in every row.",
     )
-    variants, marks = rows.where(kind="fit").column("variant"), marks_of(rows)
+    variants, locations = rows.where(kind="fit").column("variant"), marks_of(rows)
     sheets = {v: last_sheet(rows, v, folder) for v in variants}
-    return strips(folder, figure, sheets, marks, tuple(marks))
+    return strips(folder, figure, sheets, locations, tuple(locations))

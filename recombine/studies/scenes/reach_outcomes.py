@@ -5,7 +5,7 @@ from recombine.studies.levels import Found
 from recombine.studies.scenes.outcomes import last, marks_of
 
 MANY = 9
-"""Marks at which it is asked what is missed, or as many as were tried."""
+"""Locations at which it is asked what is missed, or as many as were tried."""
 
 
 def bases(rows: Rows) -> list[str]:
@@ -18,14 +18,14 @@ def reaches(rows: Rows, base: str) -> dict[int, str]:
 
 
 def missed(rows: Rows) -> tuple[dict[str, Found], int]:
-    """The share of many marks that each network misses at the end, seed by seed; and how many these are."""
+    """The share of many locations that each network misses at the end, seed by seed; and how many these are."""
     many = max(k for k in marks_of(rows) if k <= MANY)
     variants = rows.where(kind="fit").column("variant")
-    hits = {v: {seed: some.one(marks=many)["hits"] for seed, some in last(rows, v).items()} for v in variants}
-    return {v: Found.of({seed: 1 - share for seed, share in some.items()}) for v, some in hits.items()}, many
+    recall = {v: {seed: some.one(locations=many)["recall"] for seed, some in last(rows, v).items()} for v in variants}
+    return {v: Found.of({seed: 1 - share for seed, share in some.items()}) for v, some in recall.items()}, many
 
 
 def fullness(rows: Rows) -> dict[str, float]:
-    """The share of each network's patches that hold more of these marks than training told of."""
+    """The share of each network's patches that hold more of these locations than training told of."""
     many = missed(rows)[1]
-    return {r["variant"]: r["share"] for r in rows.where(kind="overfull", marks=many)}
+    return {r["variant"]: r["share"] for r in rows.where(kind="overfull", locations=many)}

@@ -1,26 +1,26 @@
-"""The recipe of the scene studies: world -> places told -> net -> EDM -> pictures at marks -> counts and locality."""
+"""The recipe of the scene studies: world -> layout told -> net -> EDM -> pictures at locations -> counts and locality."""
 
 from dataclasses import dataclass, field, replace
 
 from recombine.config import UsageError
-from recombine.measure.counting import RADIUS
-from recombine.measure.detector import DETECTOR_VERSION, DetectorConfig, DetectorNet
+from recombine.evaluate.counting import RADIUS
+from recombine.evaluate.detector import DETECTOR_VERSION, DetectorConfig, DetectorNet
 from recombine.nets.local import LocalConfig
-from recombine.nets.placing import Grid, List, PlacedConfig, Placing, Whole
+from recombine.nets.layout_encoder import Grid, List, LayoutNetConfig, LayoutEncoder, GlobalConfig
 from recombine.nets.unfilled import Unfilled
 from recombine.objectives.edm import Edm
 from recombine.objectives.solvers import Heun, Solver
 from recombine.train.fit import TrainConfig
 from recombine.worlds.scenes.scene import MOST
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 
 @dataclass(frozen=True)
 class Probing:
-    """How locality is measured: on `pictures` real ones with so many `marks`, at `pixels` random pixels of each, at the noise
+    """How locality is measured: on `pictures` real ones with so many `locations`, at `pixels` random pixels of each, at the noise
     levels of `times`. `maps`: the times at which the map of one picture is kept, each the mean over `noises`."""
 
-    marks: int = 4
+    locations: int = 4
     pictures: int = 32
     pixels: int = 4
     times: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -28,8 +28,8 @@ class Probing:
     noises: int = 16
 
     def __post_init__(self) -> None:
-        if not 2 <= self.marks <= MOST:
-            raise ValueError(f"marks={self.marks}: locality needs 2 to {MOST} of them")
+        if not 2 <= self.locations <= MOST:
+            raise ValueError(f"locations={self.locations}: locality needs 2 to {MOST} of them")
         for name in ("pictures", "pixels", "noises"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
@@ -41,14 +41,14 @@ class Probing:
 
 @dataclass(frozen=True)
 class SceneEvaluation:
-    """When and how a model is asked: at the end for `samples` pictures of each number of `marks`, at the checkpoints before it
+    """When and how a model is asked: at the end for `samples` pictures of each number of `locations`, at the checkpoints before it
     for `early`. `checkpoints`: the steps, or how many there are, each twice as far as the one before. `radius`: how far from
-    its mark an object may be found, as a share of the picture: a little more than a cell of the grid of marks. `spaced`: the
-    least distance between two marks, as a share of the picture. The theory speaks of conditions that act on different
-    pixels, and in real scenes more objects are nearer to each other; at the end, models are asked for the marks of real
+    its location an object may be found, as a share of the picture: a little more than a cell of the grid of locations. `spaced`: the
+    least distance between two locations, as a share of the picture. The theory speaks of conditions that act on different
+    pixels, and in real scenes more objects are nearer to each other; at the end, models are asked for the locations of real
     scenes as well, unless nothing spaces the others."""
 
-    marks: tuple[int, ...] = tuple(range(1, MOST + 1))
+    locations: tuple[int, ...] = tuple(range(1, MOST + 1))
     samples: int = 128
     early: int = 32
     checkpoints: int | tuple[int, ...] = 4
@@ -60,8 +60,8 @@ class SceneEvaluation:
     def __post_init__(self) -> None:
         if not 0 <= self.spaced <= 0.5:
             raise ValueError(f"spaced={self.spaced}: from 0 up to half of the picture")
-        if not self.marks or list(self.marks) != sorted(set(self.marks)) or not 1 <= self.marks[0] <= self.most <= MOST:
-            raise ValueError(f"marks={list(self.marks)}: one or more of 1 to {MOST}, each once, smallest first")
+        if not self.locations or list(self.locations) != sorted(set(self.locations)) or not 1 <= self.locations[0] <= self.most <= MOST:
+            raise ValueError(f"locations={list(self.locations)}: one or more of 1 to {MOST}, each once, smallest first")
         if not 1 <= self.early <= self.samples:
             raise ValueError(f"early={self.early}: at least 1, and no more than the {self.samples} samples at the end")
         if not 0 < self.radius <= 0.5:
@@ -73,7 +73,7 @@ class SceneEvaluation:
 
     @property
     def most(self) -> int:
-        return self.marks[-1]
+        return self.locations[-1]
 
     def at(self, steps: int) -> tuple[int, ...]:
         """When a training of so many steps is looked at; always at its end."""
@@ -119,8 +119,8 @@ class SceneRecipe:
 
     world: Scenes = field(default_factory=Scenes)
     pool: int = 196_608
-    placing: Placing = field(default_factory=Grid)
-    net: PlacedConfig = field(default_factory=Whole)
+    layout_encoder: LayoutEncoder = field(default_factory=Grid)
+    net: LayoutNetConfig = field(default_factory=GlobalConfig)
     objective: Edm = field(default_factory=lambda: Edm(data=0.26))
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluation: SceneEvaluation = field(default_factory=SceneEvaluation)
@@ -137,9 +137,9 @@ class SceneRecipe:
         self.net.check(shape)
         with Unfilled():
             DetectorNet(shape, self.detector.width)
-        if isinstance(self.placing, List) and self.placing.slots < self.slots:
+        if isinstance(self.layout_encoder, List) and self.layout_encoder.slots < self.slots:
             raise UsageError(
-                f"placing.slots={self.placing.slots}: too few for the {self.slots} places that will be told"
+                f"layout_encoder.slots={self.layout_encoder.slots}: too few for the {self.slots} layout that will be told"
             )
         if self.objective.balance is not None and not isinstance(self.net, LocalConfig):
             raise UsageError(f"objective.balance={self.objective.balance}: only a local network is trained by patches")
@@ -148,15 +148,15 @@ class SceneRecipe:
     @property
     def crowd(self) -> Scenes:
         """The same world with none to as many objects as are ever asked for: what the detector must know. Variants that are
-        trained on other numbers share it, and with it the marks."""
+        trained on other numbers share it, and with it the locations."""
         return replace(self.world, counts=tuple(range(max(self.evaluation.most, self.detector.most) + 1)))
 
     @property
     def slots(self) -> int:
-        """For so many marks there is room whenever it is told."""
-        return max(self.evaluation.most, self.evaluation.locality.marks, self.world.slots)
+        """For so many locations there is room whenever it is told."""
+        return max(self.evaluation.most, self.evaluation.locality.locations, self.world.slots)
 
     @property
     def strict(self) -> bool:
-        """Whether objects that no mark names are errors: not where training pictures hold such."""
-        return self.placing.labelled == "all"
+        """Whether objects that no location names are errors: not where training pictures hold such."""
+        return self.layout_encoder.labelled == "all"

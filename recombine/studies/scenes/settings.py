@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from recombine.nets.dit import DiTConfig
 from recombine.nets.local import LocalConfig
-from recombine.nets.placing import Grid, List, Whole
+from recombine.nets.layout_encoder import Grid, List, GlobalConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.nets.unet import UNetConfig
 from recombine.objectives.edm import Edm, Karras
@@ -14,7 +14,7 @@ from recombine.objectives.solvers import Heun
 from recombine.studies.base import Scale
 from recombine.studies.scenes.recipe import Counter, Probing, SceneEvaluation, SceneRecipe
 from recombine.train.fit import TrainConfig
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 Experiment = Literal[
     "exp1", "exp2", "exp3", "exp2L", "exp3L", "exp2L, whole",
@@ -22,14 +22,14 @@ Experiment = Literal[
 ]  # fmt: skip
 EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
 SPACED = 2.25 / 16
-"""How far apart marks are: further than a small object is wide, and about as far as twelve of them allow."""
+"""How far apart locations are: further than a small object is wide, and about as far as twelve of them allow."""
 OTHER_COUNTS = {"1 object": (1,), "1-5 objects": (1, 2, 3, 4, 5)}
 
 
 @dataclass(frozen=True)
 class SceneSettings:
-    """`recipe` is that of Exp 1: a grid of marks tells of all objects. `local`: the network of the experiments with an L;
-    `balance`: how much of its loss the patches with a mark share; `control`: the reach of the one whose patch is as
+    """`recipe` is that of Exp 1: a grid of locations tells of all objects. `local`: the network of the experiments with an L;
+    `balance`: how much of its loss the patches with a location share; `control`: the reach of the one whose patch is as
     large as the picture."""
 
     recipe: SceneRecipe = field(default_factory=SceneRecipe)
@@ -39,8 +39,8 @@ class SceneSettings:
     control: int = 8
 
     def __post_init__(self) -> None:
-        placing = self.recipe.placing
-        if not isinstance(placing, Grid) or placing.labelled != "all" or self.recipe.objective.balance is not None:
+        layout_encoder = self.recipe.layout_encoder
+        if not isinstance(layout_encoder, Grid) or layout_encoder.labelled != "all" or self.recipe.objective.balance is not None:
             raise ValueError(
                 "recipe must be that of Exp 1: a grid, all labelled, no balance; the others follow from it"
             )
@@ -51,16 +51,16 @@ class SceneSettings:
     def changes(self) -> dict[str, dict[str, Any]]:
         """What each experiment changes in the recipe of Exp 1, and nothing else."""
         r = self.recipe
-        slots = max(r.evaluation.most, r.evaluation.locality.marks, *OTHER_COUNTS["1-5 objects"], *r.world.counts)
-        one, listed = replace(r.placing, labelled="one"), List(dropout=r.placing.dropout, slots=slots)
+        slots = max(r.evaluation.most, r.evaluation.locality.locations, *OTHER_COUNTS["1-5 objects"], *r.world.counts)
+        one, listed = replace(r.layout_encoder, labelled="one"), List(dropout=r.layout_encoder.dropout, slots=slots)
         local: dict[str, Any] = {"net": self.local, "objective": replace(r.objective, balance=self.balance)}
         made: dict[str, dict[str, Any]] = {
             "exp1": {},
-            "exp2": {"placing": one},
-            "exp3": {"placing": listed},
-            "exp2L": {"placing": one, **local},
-            "exp3L": {"placing": listed, **local},
-            "exp2L, whole": {"placing": one, **local, "net": replace(self.local, reach=self.control)},
+            "exp2": {"layout_encoder": one},
+            "exp3": {"layout_encoder": listed},
+            "exp2L": {"layout_encoder": one, **local},
+            "exp3L": {"layout_encoder": listed, **local},
+            "exp2L, whole": {"layout_encoder": one, **local, "net": replace(self.local, reach=self.control)},
         }
         for word, counts in OTHER_COUNTS.items():
             world = replace(r.world, counts=counts)
@@ -78,11 +78,11 @@ def settings(scale: Scale) -> SceneSettings:
 
 def smoke() -> SceneSettings:
     world = Scenes(size=32, counts=(1, 2), sizes=("small",), samples=1, shadows=False, reflections=False)
-    locality = Probing(marks=2, pictures=2, pixels=1, times=(0.3, 0.5), maps=(0.5,), noises=2)
+    locality = Probing(locations=2, pictures=2, pixels=1, times=(0.3, 0.5), maps=(0.5,), noises=2)
     recipe = SceneRecipe(
         world=world,
         pool=32,
-        net=Whole(UNetConfig((8, 16), 1, 2, 16)),
+        net=GlobalConfig(UNetConfig((8, 16), 1, 2, 16)),
         train=TrainConfig(steps=4, batch=8, warmup=1, log_every=2),
         evaluation=SceneEvaluation((1, 2, 3), 2, 2, 2, Heun(2), locality=locality, spaced=0.1),
         detector=Counter(width=8, steps=4, batch=4, real=2),
@@ -95,12 +95,12 @@ def laptop() -> SceneSettings:
     slow on a CPU."""
     plain = {"samples": 1, "shadows": False, "reflections": False, "camera_jitter": 0.0, "lamp_jitter": 0.0}
     kinds = {"shapes": ("sphere",), "sizes": ("large",), "materials": ("rubber",), "colors": ("red", "blue")}
-    locality = Probing(marks=3, pictures=8, pixels=2, times=(0.3, 0.4, 0.5, 0.6), maps=(0.4, 0.6), noises=4)
+    locality = Probing(locations=3, pictures=8, pixels=2, times=(0.3, 0.4, 0.5, 0.6), maps=(0.4, 0.6), noises=4)
     recipe = SceneRecipe(
         world=Scenes(size=24, apart=1.0, **kinds, **plain),
         pool=4096,
-        placing=Grid(cells=8),
-        net=Whole(DiTConfig(TransformerConfig(depth=2, width=128, heads=4), patch=4)),
+        layout_encoder=Grid(cells=8),
+        net=GlobalConfig(DiTConfig(TransformerConfig(depth=2, width=128, heads=4), patch=4)),
         objective=Edm(Karras(high=20.0), data=0.29, centre=0.0, width=1.4),
         train=TrainConfig(steps=3200, batch=16, lr=3e-3, warmup=50, betas=(0.9, 0.95), ema=0.99),
         evaluation=SceneEvaluation((1, 2, 3, 4, 5), 32, 16, 3, Heun(10), 1.25 / 8, locality),
@@ -113,7 +113,7 @@ def full() -> SceneSettings:
     """Noise levels around 1, not below: what is drawn where is decided there."""
     recipe = SceneRecipe(
         objective=Edm(data=0.26, centre=0.0),
-        net=Whole(UNetConfig((128, 192, 256), 2, 4, 512, fold=2, scaled=True, placed=True)),
+        net=GlobalConfig(UNetConfig((128, 192, 256), 2, 4, 512, fold=2, scaled=True, placed=True)),
         train=TrainConfig(steps=5000, batch=128, lr=5e-4, precision="bfloat16"),
         evaluation=SceneEvaluation(early=64, spaced=SPACED),
     )

@@ -1,8 +1,8 @@
-"""Samples as a figure: a line per variant, a column per number of marks, cut from the sheets that runs leave."""
+"""Samples as a figure: a line per variant, a column per number of locations, cut from the sheets that runs leave."""
 
 from pathlib import Path
 
-from recombine.figures import Figure, canvas
+from recombine.plots.style import Figure, canvas
 from recombine.studies.base import Rows
 from recombine.studies.scenes.outcomes import last
 from recombine.studies.scenes.pictures import cut
@@ -15,19 +15,19 @@ def last_sheet(rows: Rows, variant: str, folder: Path) -> Path:
 
 
 def strips(
-    folder: Path, figure: Figure, sheets: dict[str, Path], marks: list[int], shown: tuple[int, ...]
+    folder: Path, figure: Figure, sheets: dict[str, Path], locations: list[int], shown: tuple[int, ...]
 ) -> list[Figure]:
-    """The first picture for each number in `shown`. `sheets`: label -> a sheet with a row for each of `marks`; nothing is drawn
+    """The first picture for each number in `shown`. `sheets`: label -> a sheet with a row for each of `locations`; nothing is drawn
     where none of them is on disk. They lie beside the study's own folder, in those of the runs."""
     lines = [(label, sheet) for label, sheet in sheets.items() if sheet.is_file()]
-    columns = [k for k in shown if k in marks]
+    columns = [k for k in shown if k in locations]
     if not lines:
         return []
     size = (len(columns) + 1.9, len(lines) + 0.4)
     with canvas(folder, figure, len(lines), len(columns), size=size, squeeze=False) as axes:
         for line, (label, sheet) in zip(axes, lines, strict=True):
             for axis, k in zip(line, columns, strict=True):
-                axis.imshow(cut(sheet, len(marks), marks.index(k)), interpolation="nearest")
+                axis.imshow(cut(sheet, len(locations), locations.index(k)), interpolation="nearest")
                 axis.set(xticks=(), yticks=())
                 axis.grid(visible=False)
                 axis.spines[:].set_visible(False)

@@ -4,7 +4,7 @@ the measured one under the name `..._expected`, `..._law` or `..._paper`."""
 import math
 from collections.abc import Callable
 
-from recombine.measure.intervals import wilson
+from recombine.evaluate.intervals import wilson
 from recombine.studies.base import Claim, Judgement, Rows
 
 

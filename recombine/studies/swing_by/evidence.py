@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from recombine.figures import CYCLE, INK, Figure, canvas
-from recombine.measure.intervals import wilson
+from recombine.plots.style import CYCLE, INK, Figure, canvas
+from recombine.evaluate.intervals import wilson
 from recombine.studies.base import Rows
 
 BLUE, RED, GREEN, PURPLE, GOLD = CYCLE[:5]

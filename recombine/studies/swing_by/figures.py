@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from recombine.figures import INK, Figure, canvas
+from recombine.plots.style import INK, Figure, canvas
 from recombine.studies.base import Rows
 from recombine.studies.swing_by.evidence import (
     BLUE,
@@ -82,7 +82,7 @@ def trajectory(rows: Rows, folder: Path) -> Figure:
         "trajectory",
         "The answer takes a detour",
         "The model's answer to the unseen combination, in concept space. Blue: its loss falls; red: it rises, "
-        "while the answer is pulled towards the training cluster of the stronger concept; circles mark where "
+        "while the answer is pulled towards the training cluster of the stronger concept; circles location where "
         "it turns. Left: the exact two-layer flow. Right: a four-layer linear network trained by SGD (the seed "
         "with the largest rise).",
     )

@@ -18,7 +18,7 @@ from recombine.theory.sim import Task
 WIDE = 0.05**0.5
 """The published networks read sigma = 0.05 as a variance."""
 MOST_STEPS = 24_000
-"""Where the horizon of the user's own setting is cut: signals may differ by any factor, patience may not."""
+"""Where the horizon of the user's own setting is cut: signals may differ by any factor, interrupt_guard may not."""
 
 
 def fit(

@@ -48,16 +48,16 @@ class Camera(NamedTuple):
         x, y, depth = ((seen * axis[:, None]).sum(-1) for axis in (self.right, self.up, self.ahead))
         return torch.stack((0.5 + FOCAL / frame.wide * x / depth, 0.5 - FOCAL / frame.high * y / depth, depth), -1)
 
-    def through(self, marks: Float[Tensor, "b k 2"], frame: Frame) -> Float[Tensor, "b k 3"]:
-        """The direction, one unit ahead of the camera, in which a mark on the picture is seen. Inverts `project`."""
-        x, y = (marks[..., :1] - 0.5) * frame.wide / FOCAL, (0.5 - marks[..., 1:]) * frame.high / FOCAL
+    def through(self, locations: Float[Tensor, "b k 2"], frame: Frame) -> Float[Tensor, "b k 3"]:
+        """The direction, one unit ahead of the camera, in which a location on the picture is seen. Inverts `project`."""
+        x, y = (locations[..., :1] - 0.5) * frame.wide / FOCAL, (0.5 - locations[..., 1:]) * frame.high / FOCAL
         return self.ahead[:, None] + x * self.right[:, None] + y * self.up[:, None]
 
     def level(
-        self, marks: Float[Tensor, "b k 2"], height: Float[Tensor, "b k"], frame: Frame
+        self, locations: Float[Tensor, "b k 2"], height: Float[Tensor, "b k"], frame: Frame
     ) -> Float[Tensor, "b k 2"]:
-        """The floor position below the point at this height that is seen at a mark."""
-        ray = self.through(marks, frame)
+        """The floor position below the point at this height that is seen at a location."""
+        ray = self.through(locations, frame)
         reach = (height - self.place[:, None, 2]) / ray[..., 2]
         return self.place[:, None, :2] + reach[..., None] * ray[..., :2]
 

@@ -1,6 +1,6 @@
 """CLEVR_v1.0 as it is downloaded: pictures and scenes, with the interface of the drawn ones."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from recombine.config import UsageError
+from recombine.config import UsageError, config
 from recombine.worlds.scenes.clevr_read import Shelf, read
 from recombine.worlds.scenes.scene import MOST, Labelled, SceneSource
 
 
-@dataclass(frozen=True)
+@config("world/clevr")
 class Clevr(SceneSource):
     """One split of the set at `path`. `size` and `view` are those of `Scenes`; a picture from which the crop would cut an
     object's centre is left out. `counts` keeps the pictures with so many objects (none: all), and of these the first

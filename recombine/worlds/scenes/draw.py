@@ -13,7 +13,7 @@ from torch import Tensor
 
 from recombine.worlds.scenes.camera import Frame
 from recombine.worlds.scenes.fuse import fused
-from recombine.worlds.scenes.lamps import LAMPS, shine
+from recombine.worlds.scenes.lights import LAMPS, shine
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.shade import FLOOR, Surface, ambient, beside, gloss, openness, passed, surface
 from recombine.worlds.scenes.shot import Shot, shots
@@ -74,11 +74,11 @@ def look(solids: Solids, shot: Shot) -> Hit:
     return Hit(*nearest(solids, shot.eye, shot.rays()))
 
 
-def first_surface(solids: Solids, shot: Shot, hit: Hit) -> tuple[Surface, Vec, Tensor]:
+def first_surface(solids: Solids, shot: Shot, located: Hit) -> tuple[Surface, Vec, Tensor]:
     """What is seen, the direction in which it is seen, and whether it is the floor."""
-    rays, floor = shot.rays(), hit.reach >= FAR
-    point = shot.eye.plus(rays.times(torch.where(floor, -shot.eye.z / rays.z, hit.reach)))
-    return surface(solids, point, hit.who, floor), rays.unit(), floor
+    rays, floor = shot.rays(), located.reach >= FAR
+    point = shot.eye.plus(rays.times(torch.where(floor, -shot.eye.z / rays.z, located.reach)))
+    return surface(solids, point, located.who, floor), rays.unit(), floor
 
 
 def reflected(view: Vec, facing: Vec) -> Vec:
@@ -86,9 +86,9 @@ def reflected(view: Vec, facing: Vec) -> Vec:
 
 
 @fused
-def meet(solids: Solids, shot: Shot, hit: Hit) -> tuple[Vec, Vec, Vec]:
+def meet(solids: Solids, shot: Shot, located: Hit) -> tuple[Vec, Vec, Vec]:
     """The points that are seen, the way they face, and the way a mirror there looks."""
-    at, view, _ = first_surface(solids, shot, hit)
+    at, view, _ = first_surface(solids, shot, located)
     return at.point, at.facing, reflected(view, at.facing)
 
 
@@ -104,12 +104,12 @@ def bounce(solids: Solids, point: Vec, mirror: Vec) -> Hit:
     return Hit(*nearest(solids, point, mirror))
 
 
-def second_surface(solids: Solids, point: Vec, mirror: Vec, hit: Hit) -> tuple[Surface, Tensor]:
+def second_surface(solids: Solids, point: Vec, mirror: Vec, located: Hit) -> tuple[Surface, Tensor]:
     """What a mirror shows, and how much of the dark above it shows instead. The only shadow there is the mirror's own."""
-    floor = hit.reach >= FAR
-    reach = torch.where(floor, point.z / (-mirror.z).clamp_min(0.01), hit.reach)
+    floor = located.reach >= FAR
+    reach = torch.where(floor, point.z / (-mirror.z).clamp_min(0.01), located.reach)
     fade = torch.where(floor, (mirror.z * 20).clamp(-1, 0) + 1, 0)
-    return surface(solids, point.plus(mirror.times(reach)), hit.who, floor), fade
+    return surface(solids, point.plus(mirror.times(reach)), located.who, floor), fade
 
 
 @fused

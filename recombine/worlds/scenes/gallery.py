@@ -12,7 +12,7 @@ from torch import Tensor
 
 from recombine.rng import seeded
 from recombine.store import write_atomic
-from recombine.worlds.scenes.world import Scenes
+from recombine.worlds.scenes.scenes import Scenes
 
 SIZE = 160
 COUNTS = ((1, 2, 3, 3, 5), (6, 7, 9, 10, 12))

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from recombine.worlds.scenes import draw as plain
 from recombine.worlds.scenes import shade
-from recombine.worlds.scenes.lamps import EXPOSURE, LAMPS
+from recombine.worlds.scenes.lights import EXPOSURE, LAMPS
 from recombine.worlds.scenes.scene import table
 from recombine.worlds.scenes.shot import Shot
 from recombine.worlds.scenes.trace import EDGE, FAR, NEAR, Solids
@@ -36,15 +36,15 @@ def trace(solids: Solids, shot: Shot, width: int, shadows: bool, reflections: bo
     camera = torch.stack([part.flatten() for axis in (shot.eye, shot.right, shot.up, shot.ahead) for part in axis], 1)
     spots = torch.stack([part.flatten(1) for spot in shot.lamps for part in spot], 1)
     pixels, samples = shot.x.shape
-    places = triton.next_power_of_2(samples)
-    block = max(1, BLOCK // places)
+    layout = triton.next_power_of_2(samples)
+    block = max(1, BLOCK // layout)
     tile = 2 ** (block.bit_length() // 2)
     shape = (width, pixels // width, tile, block // tile)
     grid = (len(things), triton.cdiv(width, tile) * triton.cdiv(pixels // width, block // tile))
     out = torch.empty(len(things), 3, pixels, device=things.device)
     given = (things, camera, spots, lamp_table(things.device), shot.x, shot.y, things.shape[1])
     with torch.cuda.device_of(things):  # Triton starts on the current device, wherever the tensors are
-        picture[grid](out, *given, *shape, samples, places, shadows, reflections, num_warps=WARPS)
+        picture[grid](out, *given, *shape, samples, layout, shadows, reflections, num_warps=WARPS)
     return out
 
 
@@ -58,13 +58,13 @@ def lamp_table(device: torch.device) -> Float[Tensor, "lamps 8"]:
 @triton.jit
 def picture(
     out, things, camera, spots, lamps, grid_x, grid_y, count, width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr,
-    high: tl.constexpr, samples: tl.constexpr, places: tl.constexpr, shadows: tl.constexpr, reflections: tl.constexpr,
+    high: tl.constexpr, samples: tl.constexpr, layout: tl.constexpr, shadows: tl.constexpr, reflections: tl.constexpr,
 ):  # fmt: skip
-    """A tile of one picture, `tile` pixels wide and `high` pixels high, with `places` lanes for the samples of each pixel."""
+    """A tile of one picture, `tile` pixels wide and `high` pixels high, with `layout` lanes for the samples of each pixel."""
     number = tl.program_id(0).to(tl.int64)
-    lane = tl.arange(0, tile * high * places)
-    pixel, inside = pixels_of(lane // places, width, height, tile, high)
-    sample = lane % places
+    lane = tl.arange(0, tile * high * layout)
+    pixel, inside = pixels_of(lane // layout, width, height, tile, high)
+    sample = lane % layout
     used = inside & (sample < samples)
     px = tl.load(grid_x + pixel * samples + sample, used, 0.0)
     py = tl.load(grid_y + pixel * samples + sample, used, 0.0)
@@ -106,14 +106,14 @@ def picture(
     rim = rim * rim * rim * rim * rim
     pixel, inside = pixels_of(tl.arange(0, tile * high), width, height, tile, high)
     to = out + number * 3 * width * height + pixel
-    write(to, inside, blend(red, fall_r, shine_r, see_r, metal, rim), samples, places)
-    write(to + width * height, inside, blend(green, fall_g, shine_g, see_g, metal, rim), samples, places)
-    write(to + 2 * width * height, inside, blend(blue, fall_b, shine_b, see_b, metal, rim), samples, places)
+    write(to, inside, blend(red, fall_r, shine_r, see_r, metal, rim), samples, layout)
+    write(to + width * height, inside, blend(green, fall_g, shine_g, see_g, metal, rim), samples, layout)
+    write(to + 2 * width * height, inside, blend(blue, fall_b, shine_b, see_b, metal, rim), samples, layout)
 
 
 @triton.jit
 def pixels_of(place, width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr, high: tl.constexpr):
-    """The pixels at the places of this program's tile, and whether they are inside the picture."""
+    """The pixels at the layout of this program's tile, and whether they are inside the picture."""
     across: tl.constexpr = (width + tile - 1) // tile
     row = tl.program_id(1) // across * high + place // tile
     column = tl.program_id(1) % across * tile + place % tile
@@ -310,10 +310,10 @@ def blend(color, light, shiny, seen, metal, rim):
 
 
 @triton.jit
-def write(to, inside, light, samples: tl.constexpr, places: tl.constexpr):
+def write(to, inside, light, samples: tl.constexpr, layout: tl.constexpr):
     """The mean over a pixel's samples, as a screen shows it."""
-    each = tl.reshape(light, (light.shape[0] // places, places))
-    each = tl.where(tl.arange(0, places)[None, :] < samples, each, 0.0)
+    each = tl.reshape(light, (light.shape[0] // layout, layout))
+    each = tl.where(tl.arange(0, layout)[None, :] < samples, each, 0.0)
     mean = clip(tl.sum(each, 1) / samples, 0.0, 1.0)
     root = tl.exp2(tl.log2(tl.maximum(mean, 1e-4)) / 2.4)
     tl.store(to, tl.where(mean < 0.0031308, 12.92 * mean, 1.055 * root - 0.055), inside)

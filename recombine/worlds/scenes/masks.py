@@ -26,8 +26,8 @@ def masks(solids: Solids, shot: Shot) -> Masks:
     far = meets(*crossed(solids, shot.eye, rays))
     near = far.amin(1, keepdim=True)
     depth = torch.minimum(near.squeeze(1), -shot.eye.z / rays.z).amin(-1)
-    hit = far < FAR
-    visible, whole = (mask.float().mean(-1) for mask in ((far == near) & hit, hit))
+    located = far < FAR
+    visible, whole = (mask.float().mean(-1) for mask in ((far == near) & located, located))
     return Masks(depth, visible, whole)
 
 

@@ -49,10 +49,10 @@ class Rules(NamedTuple):
 def place(rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generator) -> Scene:
     """Random scenes with `count` objects each, in the first of `slots` slots."""
     scene, good = draft(rules, count, slots, rng)
-    left, patience, times = len(count) + 1, PATIENCE, 1
+    left, interrupt_guard, times = len(count) + 1, PATIENCE, 1
     while len(again := (~good).nonzero()[:, 0]):
-        patience = PATIENCE if len(again) < left else patience - 1
-        if not patience:
+        interrupt_guard = PATIENCE if len(again) < left else interrupt_guard - 1
+        if not interrupt_guard:
             raise UsageError(
                 f"{int(count[again].max())} objects: found no room for so many at a distance of {rules.apart} and a margin "
                 f"of {rules.margin}{f', {rules.spaced:.3g} apart in the picture' if rules.spaced else ''}; ask for fewer, or "

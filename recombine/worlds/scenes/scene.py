@@ -34,7 +34,7 @@ MOST = 12
 
 
 class Scene(NamedTuple):
-    """Indices count in SHAPES, COLORS, MATERIALS and SIZES. `camera` and `lamps` are displacements from their usual places."""
+    """Indices count in SHAPES, COLORS, MATERIALS and SIZES. `camera` and `lamps` are displacements from their usual layout."""
 
     xy: Float[Tensor, "b k 2"]
     angle: Float[Tensor, "b k"]

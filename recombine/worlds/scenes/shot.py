@@ -8,7 +8,7 @@ from torch import Tensor
 
 from recombine.worlds.scenes.camera import Camera, Frame, grid
 from recombine.worlds.scenes.fuse import is_fusing
-from recombine.worlds.scenes.lamps import spots
+from recombine.worlds.scenes.lights import spots
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.trace import Solids
 from recombine.worlds.scenes.vec import Vec, split

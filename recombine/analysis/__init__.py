@@ -1,0 +1,1 @@
+"""Rows -> estimates with intervals over seeds -> claims."""

@@ -1,0 +1,170 @@
+"""Claims and the one rule by which all of them get their verdict.
+
+A claim measures its parts on the rows. A part is an estimate with its interval over seeds and the region in which it is
+expected, or a check that is exactly true or false. The verdict follows from the parts, here and nowhere else:
+
+- supported: enough seeds, and the interval of every part lies inside its region;
+- partly supported: some parts are supported;
+- contradicted: an interval lies outside its region, in a set-up that is the paper's, over enough seeds;
+- inconclusive: everything else that was measured;
+- not measured; and smoke, at a scale whose numbers mean nothing."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from recombine.analysis.estimates import Estimate
+from recombine.analysis.table import Table
+
+VERDICTS = ("supported", "partly supported", "inconclusive", "contradicted", "not measured", "smoke")
+"""Best first."""
+Verdict = Literal["supported", "partly supported", "inconclusive", "contradicted", "not measured", "smoke"]
+ENOUGH, ENOUGH_LONG = 5, 3
+"""Seeds that a verdict on trained models needs; where one run takes more than LONG GPU minutes, three will do."""
+LONG = 5.0
+Measured = dict[str, float | int | str | None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One number of a claim, and the region in which it is expected."""
+
+    name: str
+    estimate: Estimate
+    low: float = -math.inf
+    high: float = math.inf
+
+    def verdict(self, enough: int, faithful: bool) -> Verdict:
+        low, high = self.estimate.interval or (math.nan, math.nan)
+        if self.estimate.n < enough or math.isnan(low):
+            return "inconclusive"
+        if self.low <= low and high <= self.high:
+            return "supported"
+        if high < self.low or low > self.high:
+            return "contradicted" if faithful else "inconclusive"
+        return "inconclusive"
+
+    def json(self, verdict: Verdict) -> dict[str, Any]:
+        interval = self.estimate.interval
+        return {
+            "name": self.name,
+            "estimate": self.estimate.value,
+            "interval": list(interval) if interval else None,
+            "n": self.estimate.n,
+            "expected": [None if math.isinf(x) else x for x in (self.low, self.high)],
+            "verdict": verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that is true or false whatever the seed: an identity, an ordering of exact numbers."""
+
+    name: str
+    holds: bool
+
+    def verdict(self, enough: int, faithful: bool) -> Verdict:
+        return "supported" if self.holds else "contradicted"
+
+    def json(self, verdict: Verdict) -> dict[str, Any]:
+        return {"name": self.name, "holds": self.holds, "verdict": verdict}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a claim's function found in the rows: its parts, the headline first, and other numbers worth showing."""
+
+    parts: tuple[Part | Check, ...]
+    measured: Measured = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement, what was expected of it, and the function from rows to finding, which raises LookupError where the rows
+    do not bear on it. `trained`: judged at full scale over enough seeds. `deviations`: what differs from the paper's set-up;
+    `faithful` is False where one of them may decide the outcome, and then nothing is called contradicted."""
+
+    id: str
+    paper: str
+    statement: str
+    expected: str
+    measure: Callable[[Table], Finding]
+    trained: bool = False
+    faithful: bool = True
+    deviations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict; `note` says why there is none, or what to mind."""
+
+    claim: Claim
+    verdict: Verdict
+    finding: Finding | None
+    parts: tuple[Verdict, ...] = ()
+    note: str = ""
+
+    def json(self, study: str, scale: str, seeds: int, provenance: dict[str, Any]) -> dict[str, Any]:
+        """As it stands in claims.json."""
+        c, parts = self.claim, self.finding.parts if self.finding else ()
+        shown = [part.json(verdict) for part, verdict in zip(parts, self.parts, strict=True)]
+        head = next((p for p in shown if "estimate" in p), {})
+        return {
+            "id": c.id,
+            "study": study,
+            "paper": c.paper,
+            "statement": c.statement,
+            "expected": c.expected,
+            "measured": {k: _plain(v) for k, v in self.finding.measured.items()} if self.finding else {},
+            "estimate": head.get("estimate"),
+            "interval": head.get("interval"),
+            "n": head.get("n"),
+            "verdict": self.verdict,
+            "note": self.note,
+            "parts": shown,
+            "deviations": list(c.deviations),
+            "scale": scale,
+            "seeds": seeds,
+            "provenance": provenance,
+        }
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows no infinity and no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def judge(claim: Claim, rows: Table, scale: str, run_minutes: float = 0.0) -> Judged:
+    """The verdict on one claim. `run_minutes`: how long one run of its study takes on a GPU."""
+    try:
+        finding = claim.measure(rows)
+    except LookupError as error:
+        return Judged(claim, "smoke" if scale == "smoke" else "not measured", None, (), _text(error))
+    enough = (ENOUGH_LONG if run_minutes > LONG else ENOUGH) if claim.trained else 0
+    each = tuple(part.verdict(enough, claim.faithful) for part in finding.parts)
+    if scale == "smoke":
+        return Judged(claim, "smoke", finding, each)
+    if claim.trained and scale != "full":
+        return Judged(claim, "not measured", finding, each, "a verdict needs full scale")
+    return Judged(claim, combine(each), finding, each, _note(claim, finding, enough))
+
+
+def combine(parts: tuple[Verdict, ...]) -> Verdict:
+    """The verdict of a claim from those of its parts."""
+    if parts and all(p == "supported" for p in parts):
+        return "supported"
+    if "supported" in parts:
+        return "partly supported"
+    return "contradicted" if "contradicted" in parts else "inconclusive"
+
+
+def _note(claim: Claim, finding: Finding, enough: int) -> str:
+    counts = [p.estimate.n for p in finding.parts if isinstance(p, Part)]
+    if claim.trained and counts and min(counts) < enough:
+        return f"{min(counts)} seeds; a verdict needs {enough}"
+    return "" if claim.faithful else "the set-up differs from the paper's in what may decide"
+
+
+def _text(error: LookupError) -> str:
+    return " ".join(map(str, error.args))

@@ -1,0 +1,195 @@
+"""From accuracy rows to one number per level: per seed first, then over seeds."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from statistics import fmean
+
+from recombine.analysis.claims import Measured, Part
+from recombine.analysis.estimates import Estimate, rate, rate_difference
+from recombine.analysis.table import Table
+
+Curve = list[tuple[int, float]]
+"""(step, accuracy), in order."""
+TRUST = 0.95
+"""The accuracy on real pictures of every composition that a probe needs to be believed."""
+LEARNED = 0.8
+"""The joint accuracy on seen compositions from which on a network counts as trained."""
+PRIMARY = ("open-set", "cnn")
+"""The primary probe where a claim names no other: the first of these that scored the samples."""
+PROBES = {
+    "open-set": "open-set probe",
+    "cnn": "CNN probe",
+    "linear": "linear probe",
+    "oracle": "oracle",
+}
+"""Probes as tables and figures name them."""
+
+
+def probe_of(rows: Table) -> str:
+    """The primary probe of these rows."""
+    names = set(rows.where(kind="accuracy").unique("probe"))
+    return next((name for name in PRIMARY if name in names), "cnn")
+
+
+def trusted(rows: Table, probe: str) -> bool:
+    """Whether a probe is right on real pictures of every composition (TRUST): no other is worth showing."""
+    real = rows.where(kind="probe", probe=probe).column("joint")
+    return bool(real) and min(real) >= TRUST
+
+
+def curve(
+    rows: Table, variant: str, seed: int, level: int, column: str = "joint", probe: str | None = None
+) -> Curve:
+    """The mean over a level's compositions at every checkpoint of one run."""
+    some = rows.where(kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows))
+    return means(some, column)
+
+
+def means(rows: Table, column: str = "joint") -> Curve:
+    """Over all rows of each checkpoint."""
+    return [(step, fmean(some.column(column))) for step, some in sorted(rows.by("step").items())]
+
+
+def interpolation_curve(rows: Table, probe: str, factor: str) -> list[tuple[float, float]]:
+    """(share of the way, share still read as where it began), the mean over all ways along a factor."""
+    some = rows.where(kind="interpolation", probe=probe, factor=factor)
+    return [(x, fmean(some.where(share=x).column("joint"))) for x in sorted(some.unique("share"))]
+
+
+def tolerance(points: list[tuple[float, float]]) -> float:
+    """How far along a way a probe lets go: where its curve crosses one half, between two points by the straight line."""
+    for (x, high), (z, low) in pairwise(points):
+        if high >= 0.5 > low:
+            return x + (z - x) * (high - 0.5) / (high - low)
+    return 1.0 if points[0][1] >= 0.5 else 0.0
+
+
+def late(points: Curve) -> float:
+    """The mean over the last quarter of the checkpoints. LookupError where there are none."""
+    if not points:
+        raise LookupError("no such level was measured")
+    return fmean(y for _, y in points[-max(1, len(points) // 4) :])
+
+
+def best(points: Curve) -> float:
+    """Of the trained network: what an untrained one draws is right by accident only."""
+    return max(y for step, y in points if step > 0 or len(points) == 1)
+
+
+def seeds_of(rows: Table, variant: str) -> list[int]:
+    return sorted(rows.where(kind="accuracy", variant=variant).unique("seed"))
+
+
+def per_seed(
+    rows: Table,
+    variant: str,
+    level: int,
+    summary: Callable[[Curve], float] = late,
+    probe: str | None = None,
+) -> dict[int, float]:
+    """One summary of a level's curve for each seed. LookupError where there are no such rows."""
+    curves = {s: curve(rows, variant, s, level, probe=probe) for s in seeds_of(rows, variant)}
+    values = {seed: summary(points) for seed, points in curves.items() if points}
+    if not values:
+        by = f" by the probe {probe}" if probe else ""
+        raise LookupError(f"no rows of {variant} at level {level}{by}")
+    return values
+
+
+def accuracy(
+    rows: Table,
+    variant: str,
+    level: int,
+    summary: Callable[[Curve], float] = late,
+    probe: str | None = None,
+) -> Estimate:
+    """The accuracy at a level over seeds, late mean unless another summary is given."""
+    return rate(list(per_seed(rows, variant, level, summary, probe).values()))
+
+
+def gain(
+    rows: Table, more: str, less: str, level: int = 2, probe: str | None = None
+) -> Estimate:
+    """How much more accurate one variant is than another. LookupError unless both have the same seeds."""
+    a, b = (per_seed(rows, variant, level, late, probe) for variant in (more, less))
+    same_seeds(a, b)
+    return rate_difference(list(a.values()), list(b.values()))
+
+
+def same_seeds(*values: dict[int, float]) -> None:
+    """LookupError where some have other seeds than others: pairing them would compare strangers."""
+    if len(different := dict.fromkeys(str(sorted(v)) for v in values)) > 1:
+        raise LookupError(f"seeds {' beside '.join(different)}: some runs are missing")
+
+
+def at_level(rows: Table, variant: str, level: int, low: float = 0.0, high: float = 1.0, **by: str) -> Part:
+    """A part of a claim: the late accuracy of a variant at a level lies in a region."""
+    name = f"{variant}, {level_name(level)}"
+    return Part(name, accuracy(rows, variant, level, **by), low, high)
+
+
+def gain_of(rows: Table, more: str, less: str, least: float, level: int = 2, probe: str | None = None) -> Part:
+    """A part of a claim: one variant is more accurate than another, by at least so much."""
+    return Part(f"{more} - {less}, {level_name(level)}", gain(rows, more, less, level, probe), least, 1.0)
+
+
+def measured(rows: Table, papers: dict[str, float | None], probe: str | None = None) -> Measured:
+    """Numbers that stand beside a claim: late means at level 2 next to the paper's, if it has any; then other levels, the
+    best checkpoint, other probes, and how the primary probe reads real pictures."""
+    primary = probe or probe_of(rows)
+    shown: Measured = {name: accuracy(rows, name, 2, late, probe).value for name in papers}
+    shown |= {f"paper_{name}": paper for name, paper in papers.items() if paper is not None}
+    shown["primary probe"] = PROBES.get(primary, primary)
+    others = [p for p in PROBES if p != primary and rows.where(kind="accuracy", probe=p)]
+    others = [p for p in others if p != "linear" or trusted(rows, p)]
+    for name in papers:
+        for level in (1, 0):
+            shown[f"{name}, {level_name(level)}"] = accuracy(rows, name, level, late, probe).value
+        shown[f"{name}, best checkpoint"] = accuracy(rows, name, 2, best, probe).value
+        shown |= {f"{name}, {PROBES[p]}": accuracy(rows, name, 2, late, p).value for p in others}
+    real = rows.where(kind="probe", probe=primary).column("joint")
+    return shown | ({"primary probe on real pictures, at worst": min(real)} if real else {})
+
+
+def level_name(level: int) -> str:
+    """A level in words: how many factors away from anything seen."""
+    return "seen" if level == 0 else f"level {level}"
+
+
+def summary(rows: Table) -> list[str]:
+    """A line for each variant: its late means at every level, by the primary probe; first what makes them doubtful."""
+    lines = []
+    for variant in rows.where(kind="accuracy").unique("variant"):
+        levels = sorted(rows.where(kind="accuracy", variant=variant).unique("level"))
+        each = (f"{level_name(k)} {accuracy(rows, variant, k).value:.2f}" for k in levels)
+        lines.append(f"{variant}: {', '.join(each)} (late means, {PROBES.get(probe_of(rows), probe_of(rows))})")
+    return unlearned(rows) + doubts(rows) + lines if lines else lines
+
+
+def unlearned(rows: Table) -> list[str]:
+    """A line for each variant that does not even draw what it has seen."""
+    lines = []
+    for variant in rows.where(kind="accuracy").unique("variant"):
+        seen = accuracy(rows, variant, 0).value
+        if seen < LEARNED:
+            lines.append(f"{variant} has not learned the seen compositions ({seen:.2f}): other levels mean little")
+    return lines
+
+
+def doubts(rows: Table) -> list[str]:
+    """A line where the primary probe cannot read real pictures."""
+    probe = probe_of(rows)
+    real = [r for r in rows.where(kind="probe", probe=probe) if r["joint"] < TRUST]
+    if not real:
+        return []
+    worst = min(real, key=lambda r: r["joint"])
+    read = f"the {PROBES.get(probe, probe)} reads only {worst['joint']:.0%} of real pictures of {worst['composition']}"
+    return [f"{read}: what it says of samples means little (below {TRUST:.0%})"]
+
+
+def level_mean(rows: Table, level: int) -> float:
+    """The mean joint accuracy of a level's rows. LookupError where there are none."""
+    values = rows.where(level=level).column("joint")
+    if not values:
+        raise LookupError(f"no rows at level {level}")
+    return fmean(values)

@@ -1,0 +1,128 @@
+"""Rows as a table: a polars data frame with a few short ways to pick from it. Parquet on disk."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recombine.config import UsageError
+from recombine.store import Row, read_bytes, write_atomic
+
+TEXT = ("kind", "composition", "variant", "probe", "run", "scale")
+"""Columns that are text whatever they look like: the composition 011 is not eleven."""
+WHOLE = ("seed", "step", "level", "n")
+
+
+class Table:
+    """Rows that do not change. `table.where(kind="accuracy", seed=0)` picks rows, `table.column("joint")` gives values,
+    `table.frame` is the polars data frame. A column that some rows lack holds None there."""
+
+    def __init__(self, rows: "Iterable[Row] | pl.DataFrame" = ()):
+        self.frame = rows if isinstance(rows, pl.DataFrame) else to_frame(rows)
+        self._groups: dict[str, dict[Any, Table]] = {}
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self.frame.iter_rows(named=True)
+
+    def where(self, **equal: Any) -> "Table":
+        """The rows that hold these values; None means that they hold nothing there."""
+        found = self
+        for name, value in equal.items():
+            found = found.by(name).get(value) or Table(found.frame.clear())
+        return found
+
+    def by(self, name: str) -> "dict[Any, Table]":
+        """All rows by what they hold in a column, in the order of first mention. Columns that are empty in a group are
+        left out of it."""
+        if name not in self._groups:
+            self._groups[name] = self._split(name)
+        return self._groups[name]
+
+    def _split(self, name: str) -> "dict[Any, Table]":
+        if name not in self.frame.columns:
+            return {None: self} if len(self) else {}
+        parts = self.frame.partition_by(name, maintain_order=True, as_dict=True)
+        return {key: Table(_without_empty(part, name)) for (key,), part in parts.items()}
+
+    def column(self, name: str) -> list[Any]:
+        """KeyError, which is a LookupError, where no row has it."""
+        if name not in self.frame.columns:
+            if not len(self):
+                return []
+            raise KeyError(f"no column {name!r}")
+        return self.frame[name].to_list()
+
+    def unique(self, name: str) -> list[Any]:
+        """The values of a column, each once, in the order of first mention; without None."""
+        return [v for v in dict.fromkeys(self.column(name)) if v is not None]
+
+    def one(self, **equal: Any) -> Row:
+        """The only row that matches."""
+        found = self.where(**equal)
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} rows match {equal}, not one")
+        return next(iter(found))
+
+    def filter(self, *conditions: Any) -> "Table":
+        """polars' own filter: `table.filter(pl.col("step") > 100)`."""
+        return Table(self.frame.filter(*conditions))
+
+    def with_columns(self, *columns: Any, **named: Any) -> "Table":
+        return Table(self.frame.with_columns(*columns, **named))
+
+    def concat(self, other: "Table") -> "Table":
+        return Table(pl.concat([self.frame, other.frame], how="diagonal_relaxed"))
+
+    def __add__(self, other: "Table") -> "Table":
+        return self.concat(other)
+
+    def __repr__(self) -> str:
+        return repr(self.frame)
+
+    def _repr_html_(self) -> str:
+        return self.frame._repr_html_()
+
+
+def _without_empty(frame: pl.DataFrame, keep: str) -> pl.DataFrame:
+    if keep != "kind":
+        return frame
+    return frame[[s.name for s in frame if s.null_count() < len(frame) or s.name == keep]]
+
+
+def to_frame(rows: Iterable[Row]) -> pl.DataFrame:
+    """Typed columns: a number is a float unless all are whole; what holds several kinds is text."""
+    rows = list(rows)
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    kinds = {type(v) for v in values if v is not None}
+    if kinds - {bool, int, float, str}:
+        raise UsageError(f"rows are flat: {name!r} must be a number or a text, not {(kinds - {int, float, str}).pop().__name__}")
+    if name in TEXT or str in kinds:
+        return pl.Series(name, [None if v is None else str(v) for v in values], pl.String)
+    if float in kinds and name not in WHOLE:
+        return pl.Series(name, [None if v is None else float(v) for v in values], pl.Float64)
+    if kinds == {bool}:
+        return pl.Series(name, values, pl.Boolean)
+    return pl.Series(name, [None if v is None else int(v) for v in values], pl.Int64)
+
+
+def write_table(path: Path, table: Table) -> None:
+    import io
+
+    buffer = io.BytesIO()
+    table.frame.write_parquet(buffer, compression="zstd", compression_level=12, statistics=False)
+    write_atomic(path, buffer.getvalue())
+
+
+def read_table(path: Path) -> Table:
+    try:
+        return Table(pl.read_parquet(read_bytes(path)))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise UsageError(f"{path} is not a readable table ({' '.join(str(error).split())[:80]})") from None

@@ -1,0 +1,129 @@
+"""Probes: pictures -> factors. The world's own reader, the paper's linear probe on pixels and small CNNs stand behind one
+interface, and none is believed before its accuracy on real pictures, seen and unseen, is on the table.
+
+`linear` and `cnn` must choose a value for every factor, whatever they are shown. `open_set` is a CNN with one more output, "none
+of these", trained on corrupted pictures too, so it may refuse: an empty picture is not a small blue triangle. What it would
+have said had it to choose is `closed_set`."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from recombine.evaluate.corrupted import corrupted
+from recombine.evaluate.intervals import wilson
+from recombine.rng import seeded
+from recombine.worlds.factors import Composition, FactorSpace, Split, code
+from recombine.worlds.world import INVALID, World
+
+
+@runtime_checkable
+class Probe(Protocol):
+    """What each picture shows, one value index per factor; -1 where it shows no composition."""
+
+    name: str
+
+    def __call__(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]: ...
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The world's own reader: no learned part."""
+
+    world: World
+    name: str = "oracle"
+
+    def __call__(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
+        return self.world.read(images)
+
+
+class ProbeNet(nn.Module):
+    """Logits of all factors side by side, from flat pixels or from a small CNN; the open_set one's last says "none of these"."""
+
+    def __init__(self, kind: str, shape: tuple[int, int, int], space: FactorSpace):
+        super().__init__()
+        self.open_set = kind == "open-set"
+        self.sizes = [*space.sizes, 1] if self.open_set else list(space.sizes)
+        channels, height, width = shape
+        if kind == "linear":
+            self.body = nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, sum(self.sizes)))
+        else:
+            conv = lambda i, o, s: [nn.Conv2d(i, o, 3, s, 1), nn.GroupNorm(4, o), nn.GELU()]  # noqa: E731
+            layers = [*conv(channels, 24, 2), *conv(24, 48, 2), *conv(48, 64, 1)]
+            self.body = nn.Sequential(*layers, MeanAndMax(), nn.Linear(2 * 64, sum(self.sizes)))
+
+    def forward(self, images: Float[Tensor, "b c h w"]) -> list[Float[Tensor, "b _"]]:
+        images = (2 * images - 1).contiguous(memory_format=torch.channels_last)  # twice as fast on a CPU
+        return list(self.body(images).split(self.sizes, dim=-1))
+
+
+class MeanAndMax(nn.Module):
+    """Where a feature is does not matter, how much there is (mean) and whether there is any (max) do."""
+
+    def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d"]:
+        return torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)
+
+
+@dataclass(frozen=True)
+class TrainedProbe:
+    """`open_set` refuses where its network says so; every other name must choose."""
+
+    name: str
+    net: ProbeNet
+
+    @torch.no_grad()
+    def __call__(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
+        return torch.cat([self._answer(self.net(some)) for some in images.split(4096)])
+
+    def _answer(self, logits: list[Float[Tensor, "b _"]]) -> Int[Tensor, "b k"]:
+        factors = logits[:-1] if self.net.open_set else logits
+        chosen = torch.stack([x.argmax(-1) for x in factors], dim=-1)
+        return chosen.where(logits[-1] < 0, INVALID) if self.name == "open-set" else chosen
+
+    def closed_set(self, name: str = "cnn") -> "TrainedProbe":
+        """The same network, made to choose."""
+        return replace(self, name=name)
+
+
+def factor_loss(net: nn.Module, images: Tensor, index: Tensor) -> Float[Tensor, "b"]:
+    return sum(F.cross_entropy(x, index[:, i], reduction="none") for i, x in enumerate(net(images)))
+
+
+def open_set_loss(net: nn.Module, images: Tensor, index: Tensor) -> Float[Tensor, "b"]:
+    """Good or corrupted, and the factors of the good ones."""
+    *factors, none = net(images)
+    refused = F.binary_cross_entropy_with_logits(none[:, 0], (index[:, 0] == INVALID).float(), reduction="none")
+    each = (F.cross_entropy(x, index[:, i], ignore_index=INVALID, reduction="none") for i, x in enumerate(factors))
+    return refused + sum(each)
+
+
+def score(probe: Probe, images: Tensor, composition: Composition, space: FactorSpace) -> dict[str, Any]:
+    """How many of the pictures show `composition`: jointly with its Wilson interval, and factor by factor."""
+    right = probe(images) == torch.tensor(composition, device=images.device)
+    recall, n = int(right.all(1).sum()), len(images)
+    low, high = wilson(recall, n)
+    each = {f.name: float(right[:, i].float().mean()) for i, f in enumerate(space.factors)}
+    return {"probe": probe.name, "n": n, "joint": recall / n, "low": low, "high": high, **each}
+
+
+def real_accuracy(probe: Probe, world: World, split: Split, count: int, device: Any = "cpu") -> list[dict[str, Any]]:
+    """The probe's accuracy on real pictures of every composition that has some: what its scores are worth."""
+    rows = []
+    for c in world.present:
+        index = torch.tensor([c] * count, device=device)
+        images = world.render(index, seeded("real", code(c), device=device)).images
+        rows.append(
+            {"kind": "probe", "composition": code(c), "level": split.level(c), **score(probe, images, c, world.space)}
+        )
+    return rows
+
+
+def refused(probe: Probe, world: World, count: int, device: Any = "cpu") -> dict[str, Any]:
+    """How many corrupted pictures a probe refuses: none, if it must choose."""
+    rng, table = seeded("corrupted", device=device), torch.tensor(world.present, device=device)
+    images = corrupted(world, table[torch.randint(len(table), (count,), generator=rng, device=device)], rng)
+    share = float((probe(images) == INVALID).all(1).float().mean())
+    return {"kind": "refused", "probe": probe.name, "n": count, "share": share}

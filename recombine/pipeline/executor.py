@@ -1,0 +1,108 @@
+"""One task carried out: under a lease, in its folder, with provenance. What is on disk and valid is not done again."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from recombine.config import UsageError
+from recombine.pipeline.job import Task, Work, described, digest_of, folder_of
+from recombine.pipeline.lease import Lease, Watcher, held
+from recombine.runtime import Runtime
+
+_OPENED: dict[tuple[Path, str], dict[str, Any]] = {}
+"""What this process has loaded of finished tasks, by folder and device."""
+
+
+def parent_weights(task: Task, out: Path) -> dict[str, str]:
+    """The checksums of the parents' weights as they are on disk."""
+    folders = [folder_of(p, out) for p in task.parents()]
+    return {f.digest: f.weights for f in folders if f.done and f.weights}
+
+
+def is_finished(task: Task, out: Path) -> bool:
+    """Whether its rows are on disk and its parents' weights, where they are there too, are those it was made with."""
+    facts = folder_of(task, out).facts()
+    if not facts:
+        return False
+    made_with, now = facts.get("parents", {}), parent_weights(task, out)
+    return all(made_with.get(name, weights) == weights for name, weights in now.items())
+
+
+def is_usable(task: Task, out: Path) -> bool:
+    """Whether it is finished and its weights, if it leaves any, are there to be opened."""
+    return is_finished(task, out) and not (task.weights and folder_of(task, out).weights_missing)
+
+
+def execute(task: Task, out: Path, runtime: Runtime, title: str = "", watcher: Watcher | None = None) -> bool:
+    """Run a task whose parents are usable. False where another worker holds it."""
+    with _leased(task, out, runtime, watcher) as lease:
+        if lease is None:
+            return False
+        _run(task, out, runtime, title, lease)
+    return True
+
+
+@contextmanager
+def _leased(
+    task: Task, out: Path, runtime: Runtime, watcher: Watcher | None, wait: Callable[[], bool] | None = None
+) -> Iterator[Lease | bool | None]:
+    """Of the processes that torchrun starts, the first one holds the lease for all."""
+    if runtime.rank > 0:
+        yield runtime.agreed(True) or None
+        return
+    with held(out, digest_of(task), watcher, wait) as lease:
+        yield lease if runtime.agreed(lease is not None) else None
+
+
+def _run(task: Task, out: Path, runtime: Runtime, title: str, lease: Any) -> None:
+    folder = folder_of(task, out)
+    runtime.barrier()
+    if folder.done and runtime.rank == 0 and not is_usable(task, out):
+        folder.erase()  # its weights are gone, or it was made with other parents
+    runtime.barrier()
+    if folder.done:
+        return
+    if runtime.rank == 0:
+        folder.begin(described(task))
+        folder.sweep()
+    runtime.barrier()
+    began = time.perf_counter()
+    check = lease.check if isinstance(lease, Lease) else None
+    work = Work(task, out, runtime, title, check, opened(out, runtime))
+    rows = task.run(work)
+    if runtime.rank == 0:
+        if rows is not None:
+            folder.write_rows(rows)
+        if check:
+            check()
+        facts = {"seconds": round(time.perf_counter() - began, 2), **folder.spent()}
+        folder.finish({**facts, "parents": parent_weights(task, out), **runtime.facts()})
+    runtime.barrier()
+
+
+def opened(out: Path, runtime: Runtime) -> dict[str, Any]:
+    return _OPENED.setdefault((out.resolve(), str(runtime.device)), {})
+
+
+def obtain(task: Task, out: Path, runtime: Runtime) -> Any:
+    """What a task leaves, made now with all it needs if it is not on disk; for use outside of studies."""
+    for parent in task.parents():
+        _make(parent, out, runtime)
+    _make(task, out, runtime)
+    return Work(task, out, runtime, opened=opened(out, runtime)).open(task)
+
+
+def _make(task: Task, out: Path, runtime: Runtime) -> None:
+    if is_usable(task, out):
+        return
+    for parent in task.parents():
+        _make(parent, out, runtime)
+    opened(out, runtime).pop(digest_of(task), None)
+    with _leased(task, out, runtime, None, wait=lambda: not is_usable(task, out)) as lease:
+        if lease is not None:
+            _run(task, out, replace(runtime), "", lease)
+    if not is_usable(task, out):
+        raise UsageError(f"run {digest_of(task)} was not finished")

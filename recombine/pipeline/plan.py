@@ -1,0 +1,106 @@
+"""Plans: what a command asks for, as plain values that every worker reads from a file, and what of it is still missing."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from recombine.config import UsageError, override
+from recombine.pipeline.executor import is_finished, is_usable
+from recombine.pipeline.job import Job, Task, ancestors, digest_of
+from recombine.store import read_json, write_json
+
+
+@dataclass(frozen=True)
+class Command:
+    """What `recombine run` was asked for. Jobs follow from it, so a worker anywhere builds the same ones."""
+
+    studies: tuple[str, ...]
+    scale: str = "laptop"
+    seeds: int = 1
+    changes: tuple[str, ...] = ()
+    device: str = "auto"
+    out: str = "out"
+    workers: int = 1
+
+    def write(self, path: Path) -> Path:
+        write_json(path, asdict(self))
+        return path
+
+    @staticmethod
+    def read(path: Path) -> "Command":
+        data = read_json(path)
+        try:
+            return Command(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+        except (TypeError, AttributeError):
+            raise UsageError(f"{path} is not a plan of this version") from None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One study of a command: the study, its settings, its jobs."""
+
+    study: Any
+    settings: Any
+    jobs: tuple[Job, ...]
+
+    @property
+    def tasks(self) -> list[Task]:
+        return list(dict.fromkeys(job.task for job in self.jobs))
+
+
+def planned(command: Command) -> list[Planned]:
+    """The jobs of every study, checked: settings that do not fit each other are refused before anything runs."""
+    from recombine.studies import find
+
+    made = []
+    for name in command.studies:
+        study = find(name)
+        settings = override(study.settings(command.scale), *command.changes)
+        jobs = tuple(study.jobs(settings, command.seeds))
+        for task in ancestors(job.task for job in jobs):
+            task.check()
+        made.append(Planned(study, settings, jobs))
+    return made
+
+
+def missing(tasks: Iterable[Task], out: Path) -> list[Task]:
+    """What must still run, parents first: tasks that are not finished, and of their parents those that cannot be opened."""
+    needed: dict[Task, None] = {}
+    known: set[tuple[Task, bool]] = set()
+
+    def require(task: Task, to_open: bool) -> None:
+        if (task, to_open) in known or task in needed:
+            return
+        known.add((task, to_open))
+        if (is_usable if to_open else is_finished)(task, out):
+            return
+        for parent in task.parents():
+            require(parent, True)
+        needed[task] = None
+
+    for task in tasks:
+        require(task, False)
+    return list(needed)
+
+
+def ready(tasks: list[Task]) -> list[Task]:
+    """Of the missing tasks, those whose parents are not missing, the longest first."""
+    waiting = set(tasks)
+    free = [t for t in tasks if not any(p in waiting for p in t.parents())]
+    return sorted(free, key=lambda t: t.cost, reverse=True)
+
+
+def titles(plans: Iterable[Planned]) -> dict[Task, str]:
+    """What progress lines call each task: study, variant and seed where a study lists it, else what it is."""
+    named: dict[Task, str] = {}
+    for plan in plans:
+        for job in plan.jobs:
+            named.setdefault(job.task, f"{plan.study.name}: {job.title}")
+    return named
+
+
+def title_of(task: Task, named: dict[Task, str]) -> str:
+    return named.get(task, f"{task.noun} {digest_of(task)[:6]}")
+
+

@@ -1,0 +1,84 @@
+"""A command carried out: plan, run what is missing, and hand each study on as soon as all its jobs are done."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from recombine.config import UsageError
+from recombine.pipeline.executor import is_finished
+from recombine.pipeline.job import ancestors, digest_of, folder_of
+from recombine.pipeline.lease import held
+from recombine.pipeline.plan import Command, Planned, missing, planned, titles
+from recombine.pipeline.worker import TaskFailed, carry_out, known_failures
+from recombine.runtime import Runtime
+from recombine.store import Row
+
+
+def run(command: Command, engine: str, fresh: bool, runtime: Runtime) -> Iterator[Planned]:
+    """Each study of the command, when its jobs are done. TaskFailed at the end where some could not be."""
+    plans, out = planned(command), Path(command.out)
+    if fresh:
+        erase(plans, out, runtime)
+    if engine == "local" and command.workers == 1:
+        yield from _in_this_process(plans, out, runtime)
+    else:
+        yield from _by_workers(command, plans, engine, runtime)
+
+
+def _in_this_process(plans: list[Planned], out: Path, runtime: Runtime) -> Iterator[Planned]:
+    failed = None
+    for plan in plans:
+        try:
+            carry_out(plan.tasks, out, runtime, titles(plans))
+        except TaskFailed as error:
+            failed = failed or error
+            continue
+        yield plan
+    if failed:
+        raise failed
+
+
+def _by_workers(command: Command, plans: list[Planned], engine: str, runtime: Runtime) -> Iterator[Planned]:
+    from recombine.pipeline.engines import find_engine
+
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise UsageError("workers give each run to one process, torchrun gives one run to all; use either")
+    chosen, out = find_engine(engine), Path(command.out).resolve()
+    todo = missing([t for plan in plans for t in plan.tasks], out)
+    folder = out / ".plans" / uuid4().hex[:12]
+    if todo:
+        path = replace(command, out=str(out)).write(folder / "plan.json")
+        chosen.run(path, min(command.workers, len(todo)), runtime.log)
+    failures = known_failures(folder / "failed")
+    for plan in plans:
+        if not missing(plan.tasks, out):
+            yield plan
+    if failures:
+        raise TaskFailed(next(iter(failures.values())))
+    if left := missing([t for plan in plans for t in plan.tasks], out):
+        raise TaskFailed(f"{len(left)} tasks were not done; the same command goes on from here")
+
+
+def erase(plans: list[Planned], out: Path, runtime: Runtime) -> None:
+    """--fresh: forget the runs of a command, now and once; whoever works in one of them must finish first."""
+    runtime.barrier()
+    if runtime.rank == 0:
+        for task in ancestors(t for plan in plans for t in plan.tasks):
+            with held(out, digest_of(task)) as lease:
+                if lease is None:
+                    raise UsageError(f"--fresh: another command is working on run {digest_of(task)}; wait for it")
+                folder_of(task, out).erase()
+    runtime.barrier()
+
+
+def collect(plan: Planned, out: Path, keep: Callable[[Row], bool] = lambda row: row["kind"] != "train") -> list[Row]:
+    """The rows of a study's jobs, each with its labels and the digest of its run."""
+    rows = []
+    for job in plan.jobs:
+        if not is_finished(job.task, out):
+            raise UsageError(f"run {digest_of(job.task)} ({job.title}) is not finished")
+        about = {**dict(job.labels), "run": digest_of(job.task)}
+        rows += [row | about for row in folder_of(job.task, out).rows() if keep(row)]
+    return rows

@@ -1,0 +1,156 @@
+"""A worker: takes tasks of a plan that are ready and that nobody holds, until none is left. All engines start this loop.
+
+    python -m recombine.pipeline.worker PLAN INDEX
+
+Workers know of each other only through the results folder: leases say who holds what, done.json says what is finished, and
+`failed/` beside the plan what cannot be done. So it does not matter where they run or how many there are. Exit status: 0
+nothing is left to do, 1 a task failed, 130 interrupted."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from recombine.config import UsageError
+from recombine.pipeline.executor import execute
+from recombine.pipeline.job import Task, digest_of
+from recombine.pipeline.lease import LeaseLost, Watcher
+from recombine.pipeline.plan import Command, missing, planned, ready, title_of, titles
+from recombine.runtime import Runtime
+from recombine.store import read_json, write_json
+
+IDLE = 0.2
+"""Seconds between two looks for work while others hold all there is."""
+
+
+class TaskFailed(RuntimeError):
+    """A task cannot be done; the message is one line."""
+
+
+def carry_out(
+    tasks: Iterable[Task], out: Path, runtime: Runtime, named: dict[Task, str], failures: Path | None = None
+) -> None:
+    """Run all tasks and what they need. TaskFailed where some cannot be done; the others are done first."""
+    tasks, watcher, failed = list(tasks), Watcher(), {}
+    while True:
+        runtime.barrier()
+        todo = missing(tasks, out)
+        runtime.barrier()
+        failed |= known_failures(failures)
+        free = [t for t in ready(_possible(todo, failed)) if digest_of(t) not in failed]
+        if not free and not _held_by_others(todo, failed):
+            break
+        if not any(_attempt(task, out, runtime, named, watcher, failures, failed) for task in free):
+            time.sleep(IDLE)
+    if failed:
+        raise TaskFailed(next(iter(failed.values())))
+
+
+def _possible(todo: list[Task], failed: dict[str, str]) -> list[Task]:
+    """Without what needs a task that failed."""
+    lost: set[Task] = {t for t in todo if digest_of(t) in failed}
+    for task in todo:  # parents come first
+        if any(p in lost for p in task.parents()):
+            lost.add(task)
+    return [t for t in todo if t not in lost or digest_of(t) in failed]
+
+
+def _held_by_others(todo: list[Task], failed: dict[str, str]) -> bool:
+    return any(digest_of(t) not in failed for t in _possible(todo, failed))
+
+
+def _attempt(
+    task: Task,
+    out: Path,
+    runtime: Runtime,
+    named: dict[Task, str],
+    watcher: Watcher,
+    failures: Path | None,
+    failed: dict[str, str],
+) -> bool:
+    """Run one task unless another worker holds it; whether it ran. A failure is noted for all workers."""
+    title = title_of(task, named)
+    try:
+        return execute(task, out, runtime, title, watcher)
+    except LeaseLost as lost:
+        runtime.log(f"{title}: {lost}")
+        return True
+    except Exception as error:
+        if not is_expected(error):
+            raise
+        line = f"{title}: {' '.join(str(error).split())}"
+        failed[digest_of(task)] = line
+        if failures:
+            write_json(failures / f"{digest_of(task)}.json", line)
+        runtime.log(line)
+        return True
+
+
+def is_expected(error: Exception) -> bool:
+    """Whether one line says it all: bad settings, or a training that diverged."""
+    return isinstance(error, UsageError) or type(error).__name__ == "Diverged"
+
+
+def known_failures(folder: Path | None) -> dict[str, str]:
+    if folder is None or not folder.is_dir():
+        return {}
+    return {path.stem: str(read_json(path)) for path in sorted(folder.glob("*.json"))}
+
+
+def work(plan: str, index: int = 0) -> None:
+    """One worker of a plan. TaskFailed where some tasks cannot be done."""
+    path, command = Path(plan), Command.read(Path(plan))
+    plans = planned(command)
+    runtime = _runtime(command, index)
+    tasks = [task for one in plans for task in one.tasks]
+    carry_out(tasks, Path(command.out), runtime, titles(plans), path.parent / "failed")
+
+
+def _runtime(command: Command, index: int) -> Runtime:
+    import torch
+
+    torch.set_num_threads(max(1, torch.get_num_threads() // max(1, command.workers)))
+    gpus = torch.cuda.device_count()
+    spread = command.device in ("auto", "cuda") and gpus > 1
+    device = f"cuda:{index % gpus}" if spread else command.device
+    board = str(Path(command.out) / "tensorboard")
+    return Runtime.find(device, label=f"[{index}] ", tensorboard=board)
+
+
+def stop_with_parent() -> None:
+    """End this process when the one that started it is gone."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main(arguments: list[str]) -> int:
+    plan, index = arguments[0], int(arguments[1])
+    if "--with-parent" in arguments:
+        stop_with_parent()
+    try:
+        work(plan, index)
+    except KeyboardInterrupt:
+        return 130
+    except (TaskFailed, UsageError) as error:
+        print(f"[{index}] {' '.join(str(error).split())}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+def leave(status: Any) -> None:
+    """Without waiting for what libraries do at exit: a worker's results are on disk."""
+    sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    leave(main(sys.argv[1:]))

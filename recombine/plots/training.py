@@ -1,0 +1,200 @@
+"""The figures of the trained composition studies, from rows alone: accuracy per level, and factor by factor."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recombine.plots.style import CYCLE, LEVELS, Figure, canvas
+from recombine.analysis.levels import PROBES, accuracy, curve, interpolation_curve, late, level_name, probe_of, seeds_of, trusted
+from recombine.analysis.table import Table
+from recombine.worlds.factors import RESERVED
+
+EXPLAINED = {
+    "open-set": "a classifier that may refuse what shows no composition",
+    "cnn": "a classifier that must choose",
+    "linear": "the paper's linear probe on pixels, which must choose",
+    "oracle": "the world's own reader, which fits shapes and may refuse",
+}
+ABREAST = 5
+"""Panels side by side, at most."""
+
+
+class Line(NamedTuple):
+    """What one curve shows."""
+
+    variant: str
+    level: int
+    column: str
+    probe: str
+
+
+def figures(rows: Table, folder: Path) -> list[Figure]:
+    return [levels(rows, folder), *others(rows, folder), factors(rows, folder), *tolerances(rows, folder)]
+
+
+def variants_of(rows: Table) -> list[str]:
+    return list(dict.fromkeys(rows.where(kind="accuracy").column("variant")))
+
+
+def probes_of(rows: Table) -> list[str]:
+    """The classifier, which may refuse, the same made to choose, the world's reader, which may refuse, and the paper's linear
+    probe where it is right on real pictures."""
+    names = {r["probe"] for r in rows.where(kind="accuracy")}
+    shown = ("open-set", "cnn", "linear", "oracle") if trusted(rows, "linear") else ("open-set", "cnn", "oracle")
+    return [name for name in shown if name in names] or sorted(names)
+
+
+def plot_level(axis: Any, rows: Table, which: Line, color: str, label: str) -> None:
+    """Each seed thin, their mean bold."""
+    curves = [
+        curve(rows, which.variant, s, which.level, which.column, which.probe) for s in seeds_of(rows, which.variant)
+    ]
+    for points in curves if len(curves) > 1 else []:
+        axis.plot(*zip(*points, strict=True), color=color, lw=0.7, alpha=0.5)
+    mean = [(points[0][0], sum(y for _, y in points) / len(points)) for points in zip(*curves, strict=True)]
+    axis.plot(*zip(*mean, strict=True), color=color, label=label, marker="o", ms=3)
+
+
+def finish(axis: Any, title: str, last: int, legend: bool) -> None:
+    """A step axis, to the `last` step of all panels, that shows the start and spreads the early steps; the legend beside the
+    curves, where none can run."""
+    axis.set_xscale("symlog", linthresh=max(1, last / 50))
+    axis.set(title=title, xlabel="training step", ylim=(-0.03, 1.03), xlim=(0, 1.15 * last))
+    ticks = [t for t in (0, *(m * 10**k for k in range(7) for m in (1, 3))) if t == 0 or last / 30 <= t <= last]
+    axis.set_xticks(ticks, [f"{t:,}" for t in ticks])
+    axis.minorticks_off()
+    if legend:
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def last_of(rows: Table) -> int:
+    return max(rows.where(kind="accuracy").column("step"))
+
+
+def levels(rows: Table, folder: Path) -> Figure:
+    judge, variants = probe_of(rows), variants_of(rows)
+    figure = Figure(
+        "levels",
+        "Accuracy per level over training",
+        f"Share of samples that show all factors asked for, by the probe that judges, {EXPLAINED[judge]}; levels "
+        "are the number of factors in which a composition differs from any seen one. Thin lines are seeds.",
+    )
+    return panels(rows, folder, figure, [(v, judge) for v in variants], abreast(len(variants)))
+
+
+def abreast(count: int) -> int:
+    """Columns of a grid of so many panels, full lines where that can be."""
+    return count if count < ABREAST else next((c for c in (5, 3, 4) if count % c == 0), 4)
+
+
+def others(rows: Table, folder: Path) -> list[Figure]:
+    """By the other probes, if there are any; a figure for each where one could not show them all."""
+    variants, probes = variants_of(rows), [p for p in probes_of(rows) if p != probe_of(rows)]
+    said = {p: f"'{PROBES.get(p, p)}' is {EXPLAINED.get(p, 'another probe')}" for p in probes}
+    if len(variants) > ABREAST:
+        apart = {
+            p: Figure(f"probe-{p}", f"By another probe: {PROBES.get(p, p)}", f"The same samples; {said[p]}.")
+            for p in probes
+        }
+        return [panels(rows, folder, f, [(v, p) for v in variants], abreast(len(variants))) for p, f in apart.items()]
+    figure = Figure("probes", "What other probes say", f"The same samples. {'; '.join(said.values())}.")
+    which = [(v, p) for p in probes for v in variants]
+    columns = len(probes) if len(variants) == 1 else len(variants)
+    return [panels(rows, folder, figure, which, columns)] if probes else []
+
+
+def panels(rows: Table, folder: Path, figure: Figure, which: list[tuple[str, str]], columns: int) -> Figure:
+    """Accuracy per level over training: a panel for each variant and probe, which is named where there are several."""
+    alike = len({probe for _, probe in which}) == 1
+    with grid(folder, figure, len(which), columns) as axes:
+        for axis, (variant, probe) in zip(axes.flat, which, strict=False):
+            for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
+                plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
+            finish(
+                axis, variant if alike else f"{variant}: {PROBES.get(probe, probe)}", last_of(rows), axis is axes[0][-1]
+            )
+        for line in axes:
+            line[0].set_ylabel("joint accuracy")
+    return figure
+
+
+@contextmanager
+def grid(folder: Path, figure: Figure, count: int, columns: int) -> Iterator[Any]:
+    """The axes of so many panels, room for a legend beside the first line."""
+    high = -(-count // columns)
+    size = (3.0 * columns + 1.4, 2.9 * high + 0.3)
+    with canvas(folder, figure, high, columns, size=size, sharey=True, sharex=True, squeeze=False) as axes:
+        for axis in axes.flat[count:]:
+            axis.axis("off")
+        yield axes
+        for axis in axes.flat if axes.size == count else ():
+            axis.label_outer()
+
+
+def ends(rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, str]]) -> Figure:
+    """Late means of level 2 by the probes that may refuse: lines over ticks, by the variant of each; a dot per seed."""
+    probes = [p for p in ("open-set", "oracle") if rows.where(kind="accuracy", probe=p)]
+    ticks = list(dict.fromkeys(tick for some in lines.values() for tick in some))
+    size = (3.4 * len(probes) + (1.4 if len(lines) > 1 else 0), 3.2)
+    with canvas(folder, figure, 1, len(probes), size=size, sharey=True, squeeze=False) as axes:
+        for axis, probe in zip(axes[0], probes, strict=True):
+            for i, ((line, variants), color) in enumerate(zip(lines.items(), CYCLE, strict=False)):
+                found = {t: accuracy(rows, variants[t], 2, late, probe) for t in ticks if t in variants}
+                at = [ticks.index(t) + 0.03 * (i - (len(lines) - 1) / 2) for t in found]
+                axis.plot(at, [v.value for v in found.values()], color=color, label=line)
+                for x, value in zip(at, found.values(), strict=True):
+                    axis.scatter([x] * len(value.values), value.values, s=14, color=color, alpha=0.7, zorder=3)
+            axis.set(title=PROBES[probe], xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03))
+        axes[0][0].set_ylabel("level 2")
+        if len(lines) > 1:
+            axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def factors(rows: Table, folder: Path) -> Figure:
+    """Which factor fails, at the furthest level, by the classifier that must choose: to refuse is to refuse all factors."""
+    variants, furthest, probe = variants_of(rows), max(rows.where(kind="accuracy").column("level")), "cnn"
+    names = [k for k in rows.where(kind="accuracy").frame.columns if k not in RESERVED]
+    figure = Figure(
+        "factors",
+        f"Factor by factor at {level_name(furthest)}",
+        "Share of samples that show each factor as asked for, by a classifier that must choose, since to refuse, as the "
+        "judge may, is to refuse all factors. The joint accuracy (dotted) is what a composition needs.",
+    )
+    with grid(folder, figure, len(variants), abreast(len(variants))) as axes:
+        for axis, variant in zip(axes.flat, variants, strict=False):
+            for name, color in zip(names, CYCLE, strict=False):
+                plot_level(axis, rows, Line(variant, furthest, name, probe), color, name)
+            plot_level(axis, rows, Line(variant, furthest, "joint", probe), "#7A7F87", "joint")
+            axis.lines[-1].set_linestyle(":")
+            finish(axis, variant, last_of(rows), axis is axes[0][-1])
+        for line in axes:
+            line[0].set_ylabel("accuracy")
+    return figure
+
+
+def tolerances(rows: Table, folder: Path) -> list[Figure]:
+    """How far from right a picture may be and still count, by each probe and factor; if rows say so."""
+    some = rows.where(kind="interpolation")
+    probes = [p for p in probes_of(rows) if some.where(probe=p)]
+    figure = Figure(
+        "between",
+        "How far from right still counts as right",
+        "Pictures that the world draws on the way from a composition furthest from the seen ones to its neighbour in one "
+        "factor, and the share that each probe still reads as where the way began. A probe that lets go of one factor later "
+        "than of another is kinder to models that fail in it. Dotted: half.",
+    )
+    if not probes:
+        return []
+    with canvas(
+        folder, figure, 1, len(probes), size=(3.0 * len(probes) + 1.4, 3.0), sharey=True, squeeze=False
+    ) as axes:
+        for axis, probe in zip(axes[0], probes, strict=True):
+            for name, color in zip(dict.fromkeys(some.column("factor")), CYCLE, strict=False):
+                axis.plot(*zip(*interpolation_curve(some, probe, name), strict=True), color=color, label=name, marker="o", ms=3)
+            axis.axhline(0.5, color="#7A7F87", lw=0.8, ls=":")
+            axis.set(title=PROBES.get(probe, probe), xlabel="share of the way", ylim=(-0.03, 1.03), xlim=(0, 1))
+        axes[0][0].set_ylabel("read as asked for")
+        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return [figure]

@@ -1,0 +1,195 @@
+"""A model as a run: its data, its training, its samples, and what probes read in them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.config import UsageError, config
+from recombine.evaluate.dependence import dependence
+from recombine.evaluate.probes import score
+from recombine.evaluate.sheets import write_sheet
+from recombine.objectives.noising import Noising
+from recombine.objectives.process import Denoiser, Guided
+from recombine.pipeline.job import Job, Task, Work
+from recombine.rng import seeded
+from recombine.runs.probes import ProbeCheck, open_probes, probe_runs
+from recombine.runs.recipe import Recipe
+from recombine.runs.tokenizers import CeilingRun, TokenizerRun, open_codec, tokenizer_runs
+from recombine.store import Row
+from recombine.tokenizers.autoencoder import Autoencoder
+from recombine.tokenizers.tokenizer import Codec
+from recombine.train.loop import load_weights, train
+from recombine.worlds.factors import Composition, Condition, code
+
+PICTURES, HIDDEN = 32, (0.5, 0.7, 0.9)
+"""On how many pictures condition dependence is measured, and how much of each is noised or masked."""
+TOGETHER = 2048
+"""Pictures that are sampled together, all compositions at once if they fit: small networks wait for their launches."""
+
+
+@config("run/model")
+class ModelRun(Task):
+    """A recipe carried out: trained, sampled at every checkpoint, scored by all probes."""
+
+    noun = "model"
+    weights = True
+    recipe: Recipe
+
+    def parents(self) -> tuple[Task, ...]:
+        r = self.recipe
+        tokenizer = tokenizer_runs(r.tokenizer, r.tokenizer_pictures, r.split)
+        return (*tokenizer, *probe_runs(r.probe_world, r.evaluation.probe_steps))
+
+    def check(self) -> None:
+        self.recipe.check()
+
+    @property
+    def cost(self) -> float:
+        return 10.0 * self.recipe.train.steps
+
+    def run(self, work: Work) -> None:
+        r, model = self.recipe, Model(self.recipe, work)
+        train(
+            model.net, r.objective.loss, model.batch, r.train, work.folder, work.runtime,
+            model.observe, r.evaluation.at(r.train.steps), r.objective.needs_teacher, work.title, work.check,
+        )  # fmt: skip
+
+    def open(self, work: Work) -> "Model":
+        model = Model(self.recipe, work)
+        load_weights(model.net, work.folder, work.runtime)
+        return model
+
+
+@dataclass
+class Model:
+    """A recipe on a machine: its data, its network, its samples."""
+
+    recipe: Recipe
+    work: Work
+
+    @property
+    def device(self) -> torch.device:
+        return self.work.runtime.device
+
+    @cached_property
+    def codec(self) -> Codec:
+        r = self.recipe
+        return open_codec(r.tokenizer, r.tokenizer_pictures, r.split, self.work)
+
+    @cached_property
+    def net(self) -> nn.Module:
+        r = self.recipe
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(r.seed)
+            return r.objective.network(r.net, r.conditioning, r.shape, r.world.space, self.codec.codes)
+
+    @cached_property
+    def pool(self) -> tuple[Float[Tensor, "n c h w"], Condition]:
+        """The training set, latents and full conditions, on the device."""
+        r = self.recipe
+        index = torch.tensor(r.split.seen, device=self.device).repeat_interleave(r.pool, 0)
+        images, values = r.world.render(index, seeded(r.seed, "pool", device=self.device))
+        given = r.world.canonical(index) if r.conditioning.mode == "centres" else values
+        return self.codec.encode(images), r.world.describe(index, given)
+
+    def batch(self, step: int) -> tuple[Tensor, Condition, Any]:
+        """The batch after `step` updates: latents, conditions with some factors dropped, the loss's own randomness."""
+        r, rng = self.recipe, seeded(self.recipe.seed, "batch", step, device=self.device)
+        latents, condition = self.pool
+        pick = torch.randint(len(latents), (r.train.batch,), generator=rng, device=rng.device)
+        x, condition = latents[pick], r.conditioning.drop(condition.rows(pick), r.world.space, rng)
+        return x, condition, r.objective.draw(x.shape, rng)
+
+    def denoiser(self) -> Denoiser:
+        """A diffusion's network as a Denoiser, guided if the recipe says so."""
+        if not isinstance(self.recipe.objective, Noising):
+            raise UsageError(f"{type(self.recipe.objective).__name__} trains no denoiser")
+        plain = self.recipe.objective.denoiser(self.net)
+        guidance = self.recipe.evaluation.guidance
+        return plain if guidance == 1 else Guided(plain, guidance)
+
+    @torch.no_grad()
+    def sample(
+        self, compositions: list[Composition], count: int, denoiser: Denoiser | None = None
+    ) -> Float[Tensor, "n b c h w"]:
+        """`count` pictures of each composition. All randomness is named by seed and compositions: it is the same at every
+        step of training, so what changes from checkpoint to checkpoint is the network. Another denoiser may take its place."""
+        at_once = max(1, TOGETHER // count)
+        parts = [compositions[i : i + at_once] for i in range(0, len(compositions), at_once)]
+        return torch.cat([self._sample(some, count, denoiser).unflatten(0, (-1, count)) for some in parts])
+
+    def _sample(self, some: list[Composition], count: int, denoiser: Denoiser | None) -> Float[Tensor, "b c h w"]:
+        r = self.recipe
+        index = torch.tensor(some, device=self.device).repeat_interleave(count, 0)
+        condition = r.world.describe(index, r.world.canonical(index))
+        rng = seeded(r.seed, "sample", *map(code, some), device=self.device)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"):
+            if isinstance(r.objective, Noising):
+                solver = r.evaluation.solver
+                latents = r.objective.follow(denoiser or self.denoiser(), r.shape, condition, rng, solver)
+            else:
+                latents = r.objective.sample(self.net, r.shape, condition, rng, r.evaluation.decoding)
+        return self.codec.decode(latents.float())
+
+    def observe(self, step: int) -> list[Row]:
+        """Samples of every composition at this step of training, scored by every probe; a sheet of them on disk."""
+        r, compositions = self.recipe, list(self.recipe.world.space.compositions)
+        images = self.sample(compositions, r.evaluation.samples)
+        write_sheet(self.work.folder.path / "samples" / f"step_{step:08d}.png", images[:, :8])
+        probes = open_probes(r.probe_world, r.evaluation.probe_steps, self.work)
+        rows = []
+        for c, some in zip(compositions, images, strict=True):
+            about = {"kind": "accuracy", "step": step, "composition": code(c), "level": r.split.level(c)}
+            rows += [about | score(probe, some, c, r.world.space) for probe in probes]
+        return rows + [row | {"step": step} for row in self.condition_dependence()]
+
+    @torch.no_grad()
+    def condition_dependence(self) -> list[Row]:
+        """How what it expects depends on each condition, on real pictures of seen compositions, the same at every step;
+        nothing where there is one factor only."""
+        r = self.recipe
+        if len(r.world.space.factors) < 2:
+            return []
+        rng = seeded("dependence", device=self.device)
+        seen = torch.tensor(r.split.seen, device=self.device)
+        index = seen[torch.randint(len(seen), (PICTURES,), generator=rng, device=self.device)]
+        x = self.codec.encode(r.world.render(index, rng).images)
+
+        def row(hidden: float) -> Row:
+            def expect(condition: Condition) -> Tensor:
+                return r.objective.expect(self.net, x, condition, hidden, seeded("gone", device=self.device))
+
+            return {"kind": "dependence", "hidden": hidden, **dependence(expect, r.world, index)._asdict()}
+
+        return [row(hidden) for hidden in HIDDEN]
+
+
+def model_jobs(recipes: dict[str, Recipe], seeds: int) -> list[Job]:
+    """Every variant over its seeds, with the checks of their probes and tokenizers."""
+    named = {(v, seed): r.with_seed(seed) for v, r in recipes.items() for seed in range(seeds)}
+    return [*check_jobs(named), *(Job.of(ModelRun(r), variant=v, seed=s) for (v, s), r in named.items())]
+
+
+def check_jobs(recipes: dict[tuple[str, int], Recipe]) -> list[Job]:
+    """What the probes of each world are worth on real pictures, and what each learned tokenizer leaves of them."""
+    jobs = []
+    for i, world in enumerate(dict.fromkeys(r.probe_world for r in recipes.values())):
+        variant, recipe = next((v, r) for (v, _), r in recipes.items() if r.probe_world == world)
+        e = recipe.evaluation
+        check = ProbeCheck(world, e.probe_steps, recipe.split.seen, e.real)
+        jobs.append(Job.of(check, **({"variant": variant} if i else {})))
+    return jobs + [job for (v, s), r in recipes.items() for job in ceiling_jobs(r, v, s)]
+
+
+def ceiling_jobs(recipe: Recipe, variant: str, seed: int) -> list[Job]:
+    """What a learned tokenizer leaves of real pictures; nothing where pictures are not encoded."""
+    if not isinstance(recipe.tokenizer, Autoencoder):
+        return []
+    made = TokenizerRun.of(recipe.tokenizer, recipe.tokenizer_pictures, recipe.split)
+    e = recipe.evaluation
+    check = CeilingRun(made, recipe.probe_world, e.probe_steps, recipe.split.seen, e.real)
+    return [Job.of(check, variant=variant, seed=seed)]

@@ -1,0 +1,147 @@
+"""Where a run happens and how it reports: device, processes, compilation, progress. None of this decides a result."""
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from recombine.config import UsageError
+from recombine.provenance import commit
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """`compile` is a torch.compile mode ("" = off); `graphs` replays whole updates as CUDA graphs. `label`: what its
+    lines begin with, where several processes write."""
+
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    compile: str = ""
+    graphs: bool = False
+    rank: int = 0
+    processes: int = 1
+    save_seconds: float = 60.0
+    keep_state: bool = True
+    quiet: bool = False
+    label: str = ""
+    tensorboard: str = ""
+
+    @staticmethod
+    def find(name: str = "auto", **options: Any) -> "Runtime":
+        """The runtime called auto, cpu, cuda or cuda:N; joins the other processes when started by torchrun."""
+        device = find_device(name)
+        processes = int(os.environ.get("WORLD_SIZE", 1))
+        if processes > 1 and device.type == "cuda":
+            device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+            torch.set_float32_matmul_precision("high")
+            options = {"compile": "default", "graphs": processes == 1} | options
+        if processes > 1 and not dist.is_initialized():
+            dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        rank = dist.get_rank() if processes > 1 else 0
+        commit()  # while the code on disk is the one that is loaded
+        return Runtime(device=device, rank=rank, processes=processes, **options)
+
+    def facts(self) -> dict[str, Any]:
+        """What provenance says of this machine."""
+        name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else platform.machine() + " CPU"
+        return {
+            "commit": commit(),
+            "device": name,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "processes": self.processes,
+        }
+
+    def barrier(self) -> None:
+        """Wait until all processes that share a run are here."""
+        if self.processes > 1:
+            dist.barrier()
+
+    def agreed(self, answer: bool) -> bool:
+        """What the first of the processes that share a run answers; all of them must ask."""
+        if self.processes == 1:
+            return answer
+        word = torch.tensor([float(answer)], device=self.device)
+        dist.broadcast(word, 0)
+        return bool(word.item())
+
+    def log(self, text: str) -> None:
+        """One line for whoever watches."""
+        if not self.quiet and self.rank == 0:
+            print(self.label + text, file=sys.stderr, flush=True)
+
+    @contextmanager
+    def progress(self, label: str, total: int, done: int = 0) -> Iterator[Callable[[int, str], None]]:
+        """A bar on a terminal, a plain line now and then otherwise: `with runtime.progress(...) as bar: bar(step, text)`."""
+        if self.quiet or self.rank > 0:
+            yield lambda step, text: None
+        elif sys.stderr.isatty() and not self.label:
+            with _bar(label, total, done) as bar:
+                yield bar
+        else:
+            yield _lines(self.label + label, total)
+
+    def board(self, run: str, row: dict[str, Any]) -> None:
+        """The row to TensorBoard, where that is installed and a folder was named."""
+        if self.tensorboard and (writer := _writer(f"{self.tensorboard}/{run}")):
+            for key, value in row.items():
+                if isinstance(value, float):
+                    writer.add_scalar(key, value, row["step"])
+
+
+def find_device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
+    if name == "cpu":
+        return torch.device("cpu")
+    kind, _, number = name.partition(":")
+    if kind != "cuda" or (number and not number.isdigit()):
+        raise UsageError(f"--device {name}: not one of auto, cpu, cuda, cuda:N")
+    count = torch.cuda.device_count()
+    if int(number or 0) >= count:
+        raise UsageError(f"--device {name}: this machine has {count or 'no'} CUDA device{'s' * (count != 1)}")
+    return torch.device("cuda", int(number or 0))
+
+
+@contextmanager
+def _bar(label: str, total: int, done: int) -> Iterator[Callable[[int, str], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=total, completed=done, text="")
+        yield lambda step, text: progress.update(task, completed=step, text=text)
+
+
+def _lines(label: str, total: int, every: float = 10.0) -> Callable[[int, str], None]:
+    last = [time.monotonic()]
+
+    def line(step: int, text: str) -> None:
+        if time.monotonic() - last[0] > every or step == total:
+            last[0] = time.monotonic()
+            print(f"{label}  {step}/{total}  {text}", file=sys.stderr, flush=True)
+
+    return line
+
+
+_writers: dict[str, Any] = {}
+
+
+def _writer(path: str) -> Any:
+    if path not in _writers:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+
+            _writers[path] = SummaryWriter(path)
+        except ImportError:
+            _writers[path] = None
+    return _writers[path]

@@ -1,0 +1,52 @@
+"""What a study is: a question, settings per scale, jobs, claims and figures. It declares; the pipeline carries out."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from recombine.analysis.claims import Claim
+from recombine.analysis.table import Table
+from recombine.pipeline.job import Job
+from recombine.plots.style import Figure
+from recombine.store import Row
+
+Scale = Literal["smoke", "laptop", "full"]
+SCALES: tuple[Scale, ...] = ("smoke", "laptop", "full")
+
+
+def no_rows(settings: Any, seeds: int) -> Iterable[Row]:
+    return ()
+
+
+def nothing(settings: Any) -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Study:
+    """One question. `settings(scale)` is a config, open to --set. `jobs(settings, seeds)` says what has to be run: pure
+    data, no I/O. `facts(settings, seeds)` are rows that follow from the settings alone. `figures(rows, folder)` plots.
+    `describe(settings)` adds what the page needs to know (factors, levels, the paper's curve). `widget`: an interactive
+    part of the page. `sensitivity`: whether its claims are on the end of training by a probe, so that it can be said what
+    they would be at an earlier checkpoint or by another probe. `run_minutes`: GPU minutes of one run at full scale."""
+
+    name: str
+    question: str
+    paper: str
+    about: str
+    cost: dict[Scale, str]
+    settings: Callable[[Scale], Any]
+    jobs: Callable[[Any, int], Iterable[Job]]
+    claims: tuple[Claim, ...]
+    figures: Callable[[Table, Path], list[Figure]]
+    facts: Callable[[Any, int], Iterable[Row]] = no_rows
+    describe: Callable[[Any], dict[str, Any]] = nothing
+    widget: str | None = None
+    sensitivity: bool = False
+    run_minutes: float = 0.0
+
+
+def about(doc: str | None) -> str:
+    """What a study's docstring says between its question and how it is run."""
+    return (doc or "").partition("\n\n")[2].partition("\n\nRun:")[0]

@@ -1,0 +1,129 @@
+"""A study's folder: rows as Parquet, verdicts, figures, sheets of samples, and what they were made from."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recombine.analysis.claims import judge
+from recombine.analysis.sensitivity import by_checkpoint, by_probe
+from recombine.analysis.table import Table, read_table, write_table
+from recombine.config import UsageError, to_json
+from recombine.pipeline.job import digest_of, folder_of
+from recombine.pipeline.plan import Planned
+from recombine.pipeline.run import collect
+from recombine.plots.sheets import keep_sheets
+from recombine.plots.style import entry
+from recombine.store import Row, read_json, write_json
+from recombine.studies import NAMES
+from recombine.studies.study import Study
+
+
+def summarise(plan: Planned, out: Path, scale: str, seeds: int, here: Row) -> Path:
+    """Everything under `out/<study>`, from the finished runs; the folder. `here`: what provenance says of this machine."""
+    study, folder = plan.study, out / plan.study.name
+    rows = [r | {"scale": scale} for r in [*study.facts(plan.settings, seeds), *collect(plan, out)]]
+    table = Table(rows)
+    write_table(folder / "rows.parquet", table)
+    runs = [_run(job) for job in plan.jobs]
+    known = _written(folder)
+    sheets = keep_sheets([(r, out / "runs" / r["digest"] / "samples") for r in runs], folder / "samples")
+    facts = {
+        **words(study),
+        "scale": scale,
+        "seeds": list(range(seeds)),
+        "settings": to_json(plan.settings),
+        "runs": runs,
+        "sheets": sheets,
+        "space": None,
+        "levels": None,
+        **study.describe(plan.settings),
+        "provenance": provenance(plan, out, here),
+    }
+    publish(study, table, facts, folder, known)
+    return folder
+
+
+def judge_again(study: Study, folder: Path, commit: str) -> None:
+    """Judge and plot the rows of a study's folder with today's code; where they come from stays as it is, and beside it
+    stands the commit that judged."""
+    facts = read_json(folder / "study.json")
+    if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
+        raise UsageError(f"{folder / 'study.json'} does not describe a study")
+    table = read_table(folder / "rows.parquet")
+    if not len(table):
+        raise UsageError(f"{folder / 'rows.parquet'}: no rows to judge")
+    made = facts | words(study) | {"provenance": facts["provenance"] | {"judged": commit}}
+    publish(study, table, made, folder, _written(folder))
+
+
+def publish(study: Study, rows: Table, facts: Row, folder: Path, known: set[str]) -> None:
+    """Figures, facts and claims, which are the last to be written. Of the files that an earlier summary wrote, those that
+    are made no more are removed; no other file is touched."""
+    figures = [entry(f) for f in study.figures(rows, folder / "figures")]
+    claims = verdicts(study, rows, facts)
+    files = {f"figures/{f['name']}.svg" for f in figures} | {f"samples/{s['file']}" for s in facts.get("sheets", [])}
+    for name in known - files:
+        path = folder / name
+        if not path.is_symlink() and not path.parent.is_symlink():
+            path.unlink(missing_ok=True)
+    write_json(folder / "study.json", facts | {"figures": figures, "files": sorted(files)})
+    write_json(folder / "claims.json", claims)
+
+
+def verdicts(study: Study, rows: Table, facts: Row) -> list[Row]:
+    """Every claim of a study, judged."""
+    scale, minutes, seeds = facts["scale"], study.run_minutes, len(facts["seeds"])
+    judged = [judge(claim, rows, scale, minutes) for claim in study.claims]
+    made = [j.json(study.name, scale, seeds, facts["provenance"]) for j in judged]
+    if study.sensitivity:
+        probes = by_probe(study.claims, rows, scale, minutes)
+        checkpoints = by_checkpoint(study.claims, rows, scale, minutes)
+        for one, p, c in zip(made, probes, checkpoints, strict=True):
+            one["sensitivity"] = {"by_probe": p, "by_checkpoint": c}
+    return made
+
+
+def _written(folder: Path) -> set[str]:
+    """The figures and sheets that an earlier summary wrote there, by its own list; only plain names inside."""
+    path = folder / "study.json"
+    if not path.exists():
+        return set()
+    try:
+        listed = read_json(path).get("files", [])
+    except (UsageError, AttributeError):
+        return set()
+    plain = [f for f in listed if isinstance(f, str) and f.count("/") == 1 and ".." not in f]
+    return {f for f in plain if f.startswith(("figures/", "samples/"))}
+
+
+def words(study: Study) -> Row:
+    """What a page says of a study, and where in the list of studies it stands."""
+    order = NAMES.index(study.name) if study.name in NAMES else None
+    return {
+        "name": study.name,
+        "question": study.question,
+        "paper": study.paper,
+        "about": study.about,
+        "order": order,
+        "widget": study.widget,
+    }
+
+
+def _run(job: Any) -> Row:
+    return {"digest": digest_of(job.task), "label": job.title, "noun": job.task.noun, **dict(job.labels)}
+
+
+def provenance(plan: Planned, out: Path, here: Row) -> Row:
+    """The machines and commits of the runs, how long they took together, and who judged them."""
+    digests = list(dict.fromkeys(digest_of(job.task) for job in plan.jobs))
+    done = [folder_of(job.task, out).facts() for job in {job.task: job for job in plan.jobs}.values()]
+    made = {key: ", ".join(sorted({str(d[key]) for d in done if key in d})) for key in ("device", "torch", "python")}
+    commits = ", ".join(sorted({d["commit"] for d in done if "commit" in d}))
+    return {
+        **here,
+        **{key: value for key, value in made.items() if value},
+        "trained": commits or here.get("commit"),
+        "seconds": round(sum(d.get("seconds", 0.0) for d in done), 1),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "runs": digests,
+    }

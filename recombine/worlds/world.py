@@ -1,0 +1,88 @@
+"""The World waist: whatever renders factors into pictures and reads them back."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from recombine.config import UsageError
+from recombine.worlds.factors import Composition, Condition, FactorSpace, Split, at_most_one_new
+
+INVALID = -1
+"""What `read` answers, for every factor of a picture that shows no composition."""
+
+
+class Rendered(NamedTuple):
+    """Pictures in [0, 1], and the real numbers that describe each one exactly (the factors' `dim`s side by side)."""
+
+    images: Float[Tensor, "b c h w"]
+    values: Float[Tensor, "b v"]
+
+
+class World(ABC):
+    """A frozen dataclass: it is its own config. Images are float32 in [0, 1]; everything happens on the generator's device."""
+
+    readable: ClassVar[bool] = True
+    """Whether `read` is exact. Where it is not, a trained probe has to judge."""
+    interpolates: ClassVar[bool] = False
+    """Whether `interpolate` is there: the world can draw what lies between two compositions."""
+
+    @classmethod
+    def from_text(cls, text: str) -> "World":
+        """A world given as plain text, as in `--set world=path/to/folder`: one's own pictures are a world."""
+        from recombine.worlds.folder import Folder
+
+        if not issubclass(Folder, cls):
+            raise UsageError(f"{text!r}: a {cls.__name__} cannot be given as text")
+        return Folder.at(text)
+
+    @property
+    @abstractmethod
+    def space(self) -> FactorSpace: ...
+
+    @property
+    def present(self) -> tuple[Composition, ...]:
+        """The compositions of which there are pictures: all, where they are drawn."""
+        return self.space.compositions
+
+    @property
+    def usual(self) -> Split:
+        """What a model is taken to have seen where nobody says: the papers' split; of a world that lacks pictures of some
+        compositions, all that it has."""
+        present, space = self.present, self.space
+        return at_most_one_new(space) if len(present) == len(space.compositions) else Split(present)
+
+    @property
+    @abstractmethod
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+
+    @abstractmethod
+    def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
+        """Draw one picture per row, nuisances from `rng`."""
+
+    def interpolate(
+        self, here: Int[Tensor, "b k"], there: Int[Tensor, "b k"], share: Float[Tensor, "b"], rng: torch.Generator
+    ) -> Float[Tensor, "b c h w"]:
+        """Pictures that lie `share` of the way from one composition to another: each shows one thing between the two, not one
+        through the other. At 0 and 1 they are what `render` draws."""
+        raise UsageError(f"{type(self).__name__} cannot draw what lies between two compositions")
+
+    @abstractmethod
+    def read(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
+        """The factors that each picture shows, or INVALID in every factor. No learned model."""
+
+    @abstractmethod
+    def canonical(self, factors: Int[Tensor, "b k"]) -> Float[Tensor, "b v"]:
+        """The exact values of a composition's centre: what a model is asked for at test time."""
+
+    def condition(self, composition: Composition, count: int, device: torch.device | str = "cpu") -> Condition:
+        """`count` times the full condition that asks for `composition`."""
+        index = torch.tensor([composition] * count, device=device)
+        return self.describe(index, self.canonical(index))
+
+    def describe(self, index: Int[Tensor, "b k"], value: Float[Tensor, "b v"]) -> Condition:
+        """The full condition of pictures with these factors and values."""
+        return Condition(index, value, torch.ones_like(index, dtype=torch.bool))

@@ -1,0 +1,342 @@
+"""The same plan on every engine, with real clusters: a worker is killed on the way, and the rows
+are those of one process, byte for byte. Whatever is missing is said in one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+
+import pytest
+from clusters import ray_cluster, ray_missing, slurm_cluster, slurm_missing
+
+from recombine.config import UsageError
+from recombine.pipeline.engines import EngineError, Outcomes, find_engine, settings_from, slurm
+from recombine.pipeline.engines.ray import gpu_share
+from recombine.pipeline.engines.slurm import SlurmSettings
+from recombine.pipeline.plan import Command
+from recombine.pipeline.worker import carry_out
+from recombine.runtime import Runtime
+from recombine.store import write_atomic, write_json
+from recombine.studies import find
+
+STUDY = '''
+"""Six tasks of about a second, two of which need another. They note who begins what, and resume.
+With "processes.txt" in the results folder they are slow, and wait for that many processes."""
+
+import os
+import time
+from pathlib import Path
+
+from recombine.config import config
+from recombine.pipeline.job import Job, Task, digest_of
+from recombine.store import write_atomic
+from recombine.studies.study import Study
+
+
+@config("test.engines.settings")
+class Settings:
+    steps: int = 8
+
+
+@config("test.engines.steps")
+class Steps(Task):
+    number: int
+    steps: int
+    after: tuple[int, ...] = ()
+
+    def parents(self):
+        return tuple(Steps(number, self.steps) for number in self.after)
+
+    def run(self, work):
+        saved = work.folder.path / "saved.txt"
+        done = saved.read_text().split() if saved.exists() else []
+        wait_for_others(work.out, f"{os.getpid()} {digest_of(self)} {len(done)}")
+        for step in range(len(done), self.steps):
+            time.sleep(0.1 if (work.out / "processes.txt").exists() else 0.0)
+            done.append(f"{self.number * 0.1 + step:.17g}")
+            write_atomic(saved, " ".join(done))
+        return [{"kind": "step", "step": i, "value": float(v)} for i, v in enumerate(done)]
+
+
+def wait_for_others(out: Path, line: str) -> None:
+    """Note the start, and wait until as many processes as wanted have begun something."""
+    with open(out / "starts.txt", "a") as file:
+        file.write(line + "\\n")
+    wanted, until = out / "processes.txt", time.monotonic() + 30
+    while wanted.exists() and len(processes(out)) < int(wanted.read_text()):
+        if time.monotonic() > until:
+            raise RuntimeError("the other workers did not come")
+        time.sleep(0.02)
+
+
+def processes(out: Path) -> set[str]:
+    return {line.split()[0] for line in (out / "starts.txt").read_text().splitlines()}
+
+
+def jobs(settings: Settings, seeds: int) -> list[Job]:
+    tasks = [Steps(number, settings.steps, (0,) * (number > 3)) for number in range(6)]
+    return [Job.of(task, variant=str(task.number), seed=0) for task in tasks]
+
+
+STUDY = Study(
+    name="steps",
+    question="",
+    paper="",
+    about="",
+    cost={},
+    settings=lambda scale: Settings(),
+    jobs=jobs,
+    claims=(),
+    figures=lambda rows, folder: [],
+)
+'''
+WORKERS = 2
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("study") / "steps.py"
+    path.write_text(STUDY)
+    return str(path)
+
+
+def plan(study: str, out: Path, *changes: str) -> Path:
+    """A plan as `recombine run` writes it. Its tasks wait until all workers are there."""
+    want(out, WORKERS)
+    command = Command((study,), "smoke", 1, changes, "cpu", str(out), WORKERS)
+    return command.write(out / ".plans" / "test" / "plan.json")
+
+
+def want(out: Path, processes: int) -> None:
+    write_atomic(out / "processes.txt", str(processes))
+
+
+def rows(out: Path) -> dict[str, bytes]:
+    """The rows of every finished run, byte for byte."""
+    folders = [path.parent for path in out.glob("runs/*/done.json")]
+    return {folder.name: (folder / "rows.jsonl").read_bytes() for folder in folders}
+
+
+def starts(out: Path) -> list[tuple[int, str, int]]:
+    """Who began which run at which step: process, digest, step."""
+    path = out / "starts.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(int(pid), digest, int(step)) for pid, digest, step in map(str.split, lines)]
+
+
+@pytest.fixture(scope="module")
+def expected(study, tmp_path_factory) -> dict[str, bytes]:
+    """The rows that one process gets."""
+    return in_one_process(study, tmp_path_factory.mktemp("one"))
+
+
+def in_one_process(study: str, out: Path) -> dict[str, bytes]:
+    """The rows after all that is missing was done here, fast."""
+    (out / "processes.txt").unlink(missing_ok=True)
+    chosen = find(study)
+    jobs = chosen.jobs(chosen.settings("smoke"), 1)
+    carry_out([job.task for job in jobs], out, Runtime(quiet=True), {})
+    return rows(out)
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    """Each cluster's variables by its name; it is started when it is first asked for."""
+    missing = {"slurm": slurm_missing, "ray": ray_missing}
+    cluster = {"slurm": slurm_cluster, "ray": ray_cluster}
+    with ExitStack() as stack:
+
+        @cache
+        def start(name: str) -> dict[str, str]:
+            if why := missing[name]():
+                pytest.skip(why)
+            return stack.enter_context(cluster[name]())
+
+        yield start
+
+
+@pytest.fixture
+def use(clusters, monkeypatch) -> Callable:
+    """An engine by its name, with its cluster."""
+    monkeypatch.setattr(slurm, "LATE", 0.5)  # this file system is fast
+
+    def engine(name: str):
+        for variable, value in ({} if name == "local" else clusters(name)).items():
+            monkeypatch.setenv(variable, value)
+        return find_engine(name)
+
+    return engine
+
+
+def when_both_work(out: Path, act: Callable[[Path, int], None]) -> threading.Thread:
+    """Do something to one of the workers, once both are there and it is in the middle of a run."""
+
+    def watch() -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            busy = [pid for pid, digest, _ in starts(out) if 3 <= saved(out, digest) <= 5]
+            if busy and len({pid for pid, *_ in starts(out)}) == WORKERS:
+                return act(out, busy[0])
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
+def saved(out: Path, digest: str) -> int:
+    """How many of its eight steps a run has saved."""
+    path = out / "runs" / digest / "saved.txt"
+    return len(path.read_text().split()) if path.exists() else 0
+
+
+def kill(out: Path, pid: int) -> None:
+    """From here on, tasks wait until another process has taken the place of this one."""
+    want(out, WORKERS + 1)
+    os.kill(pid, signal.SIGKILL)
+
+
+def press_ctrl_c(_: Path, __: int) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("name", ["local", "slurm", "ray"])
+def test_with_a_worker_killed_the_rows_are_the_same(name, use, study, expected, tmp_path):
+    engine, said = use(name), []
+    killer = when_both_work(tmp_path, kill)
+    engine.run(plan(study, tmp_path), WORKERS, said.append)
+    killer.join()
+    assert rows(tmp_path) == expected
+    begun = Counter(digest for _, digest, _ in starts(tmp_path))
+    assert sorted(begun.values()) == [1] * 5 + [2], "only the killed run is begun again"
+    assert max(step for *_, step in starts(tmp_path)) >= 2, "it is resumed, not started over"
+    assert sum("is replaced" in line for line in said) == 1, said
+
+
+@pytest.mark.parametrize("name", ["slurm", "ray"])
+def test_ctrl_c_stops_the_workers_and_the_runs_go_on_later(name, use, study, expected, tmp_path):
+    engine = use(name)
+    presser = when_both_work(tmp_path, press_ctrl_c)
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(plan(study, tmp_path), WORKERS, print)
+    presser.join()
+    before = starts(tmp_path)
+    until = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid, *_ in before):
+        assert time.monotonic() < until, "workers are left"
+        time.sleep(0.05)
+    assert in_one_process(study, tmp_path) == expected
+    assert max(step for *_, step in starts(tmp_path)[len(before) :]) >= 2
+
+
+def test_a_slurm_array_shares_the_work_evenly(use, study, expected, tmp_path):
+    use("slurm").run(plan(study, tmp_path), WORKERS, print)
+    assert rows(tmp_path) == expected
+    shares = Counter(pid for pid, *_ in starts(tmp_path))
+    assert sorted(shares.values()) in ([3, 3], [2, 4])
+
+
+def one_line(engine: str, tmp_path: Path) -> str:
+    """What an engine says that cannot run."""
+    with pytest.raises(UsageError) as raised:
+        find_engine(engine).run(tmp_path / "plan.json", 1, print)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_an_unknown_engine_is_refused_with_those_there_are(tmp_path):
+    said = one_line("slurn", tmp_path)
+    assert "not one of local, slurm, ray" in said
+    assert "did you mean slurm?" in said
+
+
+@pytest.mark.parametrize(("engine", "package"), [("slurm", "submitit"), ("ray", "ray")])
+def test_a_missing_package_is_named_with_its_extra(engine, package, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert f"pip install recombine[{engine}]" in one_line(engine, tmp_path)
+
+
+def test_engines_are_imported_only_when_asked_for():
+    loaded = "sorted({'ray', 'submitit', 'torch'} & set(sys.modules))"
+    code = f"import sys, recombine.pipeline.engines; print({loaded})"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_without_slurm_it_says_so(tmp_path, monkeypatch):
+    pytest.importorskip("submitit")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "sbatch is not on the PATH" in one_line("slurm", tmp_path)
+
+
+def test_a_slurm_whose_controller_is_down_is_not_waited_for(clusters, tmp_path, monkeypatch):
+    path = tmp_path / "slurm.conf"
+    lines = Path(clusters("slurm")["SLURM_CONF"]).read_text().splitlines()
+    down = [line if "SlurmctldPort" not in line else "SlurmctldPort=1" for line in lines]
+    path.write_text("\n".join(down) + "\n")
+    monkeypatch.setenv("SLURM_CONF", str(path))
+    assert "controller is not reachable" in one_line("slurm", tmp_path)
+
+
+def test_what_slurm_refuses_is_passed_on(use, tmp_path, monkeypatch):
+    use("slurm")
+    monkeypatch.setenv("RECOMBINE_SLURM_PARTITION", "nowhere")
+    assert "invalid partition specified: nowhere" in one_line("slurm", tmp_path)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "nonsense", "auto"])
+def test_a_ray_cluster_that_is_not_there_is_not_waited_for(address, tmp_path, monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    assert f"RAY_ADDRESS={address}" in one_line("ray", tmp_path)
+
+
+def test_settings_come_from_variables_of_the_environment(monkeypatch):
+    monkeypatch.setenv("RECOMBINE_SLURM_GPUS", "2")
+    monkeypatch.setenv("RECOMBINE_SLURM_MEMORY_GB", "1.5")
+    settings = settings_from(SlurmSettings, "RECOMBINE_SLURM_")
+    assert settings == SlurmSettings(gpus=2, memory_gb=1.5)
+    assert settings.parameters()["gpus_per_node"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("RECOMBINE_SLURM_CPUS", "many", "RECOMBINE_SLURM_CPUS=many: must be a whole number"),
+        ("RECOMBINE_SLURM_PARTITON", "a", "did you mean RECOMBINE_SLURM_PARTITION?"),
+    ],
+)
+def test_a_wrong_setting_is_refused(name, value, said, tmp_path, monkeypatch):
+    monkeypatch.setenv(name, value)
+    assert said in one_line("slurm", tmp_path)
+
+
+def test_gpus_are_shared_so_that_all_workers_run_at_once():
+    shares = [gpu_share(gpus, 6) for gpus in (0.0, 1.0, 4.0, 6.0, 8.0)]
+    assert shares == [0.0, 0.1666, 0.5, 1.0, 1.0]
+
+
+def test_a_worker_that_keeps_dying_is_given_up(tmp_path):
+    outcomes = Outcomes(tmp_path / "plan.json", print)
+    assert [outcomes.died(0, "signal 9") for _ in range(5)] == [True] * 3 + [False] * 2
+    with pytest.raises(EngineError, match="worker 0 died 5 times, last: signal 9"):
+        outcomes.check()
+
+
+def test_a_worker_that_crashes_is_not_replaced_and_one_that_reports_failures_is_no_crash(tmp_path):
+    outcomes = Outcomes(tmp_path / "plan.json", print)
+    outcomes.raised(1, "ZeroDivisionError: division by zero")
+    outcomes.returned(0)
+    with pytest.raises(EngineError, match="worker 1 crashed: ZeroDivisionError"):
+        outcomes.check()
+    outcomes = Outcomes(tmp_path / "plan.json", print)
+    write_json(tmp_path / "failed" / "abc.json", "steps: 1: diverged")
+    outcomes.raised(1, "TaskFailed: steps: 1: diverged")
+    outcomes.check()
