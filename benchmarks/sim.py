@@ -12,7 +12,7 @@ from _timing import one_core
 
 from recombine.rng import seeded
 from recombine.theory import flow, mlp
-from recombine.theory.sim import Task
+from recombine.theory.sim import IdentityMapping
 
 Row = dict[str, str | float | None]
 COUNT, STEPS, LOOPED = 10_000, 2000, 60
@@ -37,7 +37,7 @@ def looped(u: torch.Tensor, a: torch.Tensor, dt: float, steps: int) -> torch.Ten
 
 
 def trajectories() -> list[Row]:
-    a = Task((1.0, 1.5, 2.2)).a
+    a = IdentityMapping((1.0, 1.5, 2.2)).a
     u = torch.rand(COUNT, 3, 3, generator=seeded(0, "bench"), dtype=torch.float64) / 5
     batched = seconds(lambda: flow.flow(u, a[None], 0.01, STEPS, 100, flow.euler))
     loop = seconds(lambda: looped(u[:LOOPED], a, 0.01, STEPS)) * COUNT / LOOPED
@@ -55,7 +55,7 @@ def trajectories() -> list[Row]:
 
 
 def networks() -> list[Row]:
-    task, net, seeds = Task((1.0, 2.0), 0.2, 64), mlp.MLP(64, 4), 8
+    task, net, seeds = IdentityMapping((1.0, 2.0), 0.2, 64), mlp.MLP(64, 4), 8
     whole = mlp.batches(task.concepts(500, seeds, seeded(0, "bench")))
     frame, layers = torch.eye(2, 64, dtype=torch.float64), net.init(seeds, seeded(0, "bench"))
 

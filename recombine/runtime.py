@@ -14,6 +14,7 @@ import torch.distributed as dist
 
 from recombine.config import UsageError
 from recombine.provenance import commit
+from recombine.rng import seeded
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,9 @@ class Runtime:
         if device.type == "cuda":
             torch.cuda.set_device(device)
             torch.set_float32_matmul_precision("high")
-            options = {"compile": "default", "graphs": processes == 1} | options
+            options = {"compile": "default", "graphs": True} | options
         if processes > 1 and not dist.is_initialized():
+            os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")  # or updates cannot be captured
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
         rank = dist.get_rank() if processes > 1 else 0
         commit()  # while the code on disk is the one that is loaded
@@ -64,6 +66,15 @@ class Runtime:
         """Wait until all processes that share a run are here."""
         if self.processes > 1:
             dist.barrier()
+
+    def share(self, count: int) -> int:
+        """How many of the `count` samples of a batch this process draws."""
+        return count // self.processes
+
+    def stream(self, *key: str | int) -> torch.Generator:
+        """The random stream called `key` on this device; processes that share a run each have their own."""
+        own = ("rank", self.rank, self.processes) if self.processes > 1 else ()
+        return seeded(*key, *own, device=self.device)
 
     def agreed(self, answer: bool) -> bool:
         """What the first of the processes that share a run answers; all of them must ask."""

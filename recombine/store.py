@@ -75,8 +75,9 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path) -> Any:
+    data = read_bytes(path)
     try:
-        return json.loads(read_bytes(path))
+        return json.loads(data)
     except (ValueError, RecursionError):
         raise UsageError(f"{path} is not valid JSON") from None
 
@@ -205,12 +206,12 @@ class RunFolder:
 
     def _save(self, name: str, tensors: dict[str, "Tensor"], step: int) -> None:
         """One metadata entry, not two: safetensors writes several in random order, and equal runs must be equal files.
-        The body's checksum stands in it, so that a flipped bit is noticed."""
+        A checksum of everything stands in it, so that a flipped bit is noticed."""
         from safetensors.torch import save
 
         held = {k: v.detach().contiguous() for k, v in tensors.items()}
-        body = checksum(_body(save(held)))
-        data = save(held, metadata={"run": f"{self.digest} step {step} sha256 {body}"})
+        owner = f"{self.digest} step {step}"
+        data = save(held, metadata={"run": f"{owner} sha256 {_content(save(held), owner)}"})
         write_atomic(self.path / name, data)
 
     def verified(self, name: str) -> bytes:
@@ -239,9 +240,15 @@ class RunFolder:
             stale.unlink(missing_ok=True)
 
 
-def _body(data: bytes) -> bytes:
-    """The tensors of a safetensors file, without its header."""
-    return data[8 + struct.unpack("<Q", data[:8])[0] :]
+def _header(data: bytes) -> dict[str, Any]:
+    return json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
+
+
+def _content(data: bytes, owner: str) -> str:
+    """The checksum of a safetensors file: its tensors, their names and shapes, and whose they are; not its metadata."""
+    named = {k: v for k, v in _header(data).items() if k != "__metadata__"}
+    body = data[8 + struct.unpack("<Q", data[:8])[0] :]
+    return checksum(json.dumps([owner, named], sort_keys=True).encode() + body)
 
 
 def load_tensors(data: bytes, path: Path, digest: str) -> tuple[dict[str, "Tensor"], int]:
@@ -251,14 +258,13 @@ def load_tensors(data: bytes, path: Path, digest: str) -> tuple[dict[str, "Tenso
 
     try:
         tensors = load(data)
-        header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
-        owner, _, rest = header["__metadata__"]["run"].partition(" step ")
-        step, _, body = rest.partition(" sha256 ")
-        if checksum(_body(data)) != body:
-            raise ValueError("checksum")
-        step = int(step)
+        whose, _, known = _header(data)["__metadata__"]["run"].partition(" sha256 ")
+        owner, _, step = whose.partition(" step ")
+        step, intact = int(step), _content(data, whose) == known
     except (SafetensorError, ValueError, KeyError, TypeError, struct.error) as error:
         raise UsageError(f"{path} is corrupt or cut off ({type(error).__name__}); use --fresh to start over") from None
+    if not intact:
+        raise UsageError(f"{path} was altered (its checksum differs); use --fresh to start over")
     if owner != digest:
         raise UsageError(f"{path} belongs to run {owner}, not to {digest}; use --fresh to start over")
     return tensors, step

@@ -1,5 +1,5 @@
-"""A small results folder, as runs would leave it (eight compositions, three seeds, twelve checkpoints, drawn shapes), and one
-as a stranger might send it."""
+"""A small results folder, as a study would leave it (eight compositions, three seeds, twelve checkpoints, rendered shapes),
+and one as a stranger might send it."""
 
 import itertools
 import json
@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 
 from PIL import Image, ImageDraw
+
+from recombine.analysis.table import Table, read_table, write_table
 
 FACTORS = [
     {"name": "shape", "values": ["circle", "triangle"]},
@@ -59,10 +61,9 @@ def trained(directory: Path) -> Path:
             "seconds": 412,
         },
     }
-    folder = save(directory / "objectives", study, rows, claims("objectives"))
-    for run in runs:
-        save_run(directory / "runs" / run["digest"], run)
-    return folder
+    folder = directory / "objectives"
+    study["sheets"] = [entry for run in runs for entry in save_sheets(folder / "samples", run)]
+    return save(folder, study, rows, claims("objectives"))
 
 
 def theory(directory: Path) -> Path:
@@ -84,38 +85,60 @@ def theory(directory: Path) -> Path:
 
 def claims(study: str) -> list[dict]:
     """One claim for each verdict that a reader may meet."""
-    common = {"study": study, "paper": "A, Fig 3", "scale": "full", "seeds": 3, "expected": "L2 >= 0.75 (0.848)"}
-    told = [
-        (
-            "The diffusion model draws what is two factors away",
-            "reproduced",
-            {"l2": 0.9612, "l2_paper": 0.848},
-            [0.93, 0.98],
-        ),
-        ("The masked model fails there", "not reproduced", {"maskgit_l2": 0.3, "maskgit_train": 0.99}, None),
-        ("Growth minus suppression equals the field", "partly", {"largest_difference": 3.1e-12}, None),
-        ("Not yet judged", "not measured", None, None),
+    common = {"study": study, "paper": "A, Fig 3", "scale": "full", "seeds": 3}
+    common |= {"expected": "L2 >= 0.75 (0.848)", "estimate": None, "interval": None, "n": None}
+    high = {"name": "dit, level 2", "estimate": 0.9612, "interval": [0.93, 0.98], "n": 3}
+    high |= {"expected": [0.75, None], "verdict": "supported"}
+    check = {"name": "order", "holds": False, "verdict": "contradicted"}
+    sensitivity = {"by_probe": {"CNN probe": "supported", "oracle": "inconclusive"}}
+    sensitivity |= {"by_checkpoint": [[100, "contradicted"], [20000, "supported"]]}
+    each = [
+        {
+            "statement": "The diffusion model is right two factors away",
+            "verdict": "supported",
+            "measured": {"l2": 0.9612, "l2_paper": 0.848},
+            "estimate": 0.9612,
+            "interval": [0.93, 0.98],
+            "n": 3,
+            "parts": [high, high | {"name": "dit, seen"}],
+            "deviations": ["another probe"],
+            "sensitivity": sensitivity,
+        },
+        {
+            "statement": "The masked model fails there",
+            "verdict": "contradicted",
+            "measured": {"maskgit_l2": 0.3, "maskgit_train": 0.99},
+            "parts": [check],
+        },
+        {
+            "statement": "Growth minus suppression equals the field",
+            "verdict": "partly supported",
+            "measured": {"largest_difference": 3.1e-12},
+            "parts": [high, check],
+        },
+        {"statement": "It straddles", "verdict": "inconclusive", "measured": {}, "note": "3 seeds"},
+        {"statement": "Not yet judged", "verdict": "not measured", "measured": {}},
     ]
-    keys = ("statement", "verdict", "measured", "interval")
-    return [
-        {"id": f"{study[0].upper()}{i}", **common, **dict(zip(keys, t, strict=True))} for i, t in enumerate(told, 1)
-    ]
+    return [common | {"id": f"{study[0].upper()}{i}"} | one for i, one in enumerate(each, 1)]
 
 
 def save(folder: Path, study: dict, rows: list[dict], found: list[dict]) -> Path:
     (folder / "figures").mkdir(parents=True)
     (folder / "study.json").write_text(json.dumps(study))
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_table(folder / "rows.parquet", Table(rows))
     (folder / "claims.json").write_text(json.dumps(found))
     (folder / "figures" / "late.svg").write_text(FIGURE)
     return folder
 
 
-def save_run(folder: Path, run: dict) -> None:
-    (folder / "samples").mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"class": "recombine.train.Run", "seed": run["seed"]}))
-    for step in STEPS if run["variant"] == "dit" else (100, 6000):
-        sheet(run, step).save(folder / "samples" / f"step_{step:08d}.png")
+def save_sheets(folder: Path, run: dict) -> list[dict]:
+    """The sheets of one run, and their entries in study.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    steps = STEPS if run["variant"] == "dit" else (100, 6000)
+    names = {step: f"{run['variant']}-s{run['seed']}-{step}.webp" for step in steps}
+    for step, name in names.items():
+        sheet(run, step).save(folder / name, lossless=True)
+    return [{"run": run["digest"], "file": f, "name": "step", "step": s} for s, f in names.items()]
 
 
 def digest(variant: str, seed: int) -> str:
@@ -153,11 +176,12 @@ def sheet(run: dict, step: int) -> Image.Image:
     picture = Image.new("RGB", (CELL * COLUMNS, CELL * len(CODES)))
     for (row, code), column in itertools.product(enumerate(CODES), range(COLUMNS)):
         right = rng.random() < accuracy(run["variant"], run["seed"], code, step)
-        picture.paste(draw("000" if not right else code, rng, 0 if right else 90), (column * CELL, row * CELL))
+        cell = render("000" if not right else code, rng, 0 if right else 90)
+        picture.paste(cell, (column * CELL, row * CELL))
     return picture
 
 
-def draw(code: str, rng: random.Random, noise: int) -> Image.Image:
+def render(code: str, rng: random.Random, noise: int) -> Image.Image:
     shape, colour, size = map(int, code)
     cell = Image.new("RGB", (CELL, CELL), (236, 234, 228))
     r = (8.0, 4.6)[size] + rng.uniform(-0.5, 0.5)
@@ -209,18 +233,14 @@ def hostile(directory: Path) -> Path:
     study["runs"][0] |= {"label": BAD, "variant": BAD}
     study["widget"] = "../templates/base"
     (folder / "study.json").write_text(json.dumps(study))
-    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+    rows = list(read_table(folder / "rows.parquet"))
     rows = [{**r, "probe": BAD if r["probe"] == "oracle" else r["probe"], "note": BAD} for r in rows]
-    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_table(folder / "rows.parquet", Table(rows))
     claims = json.loads((folder / "claims.json").read_text())
-    claims[0] |= {
-        "id": BAD,
-        "statement": BAD,
-        "expected": BAD,
-        "paper": BAD,
-        "measured": {BAD: BAD},
-        "interval": [BAD, BAD],
-    }
+    claims[0] |= {"id": BAD, "statement": BAD, "expected": BAD, "paper": BAD, "note": BAD}
+    claims[0] |= {"measured": {BAD: BAD}, "deviations": [BAD], "scale": BAD, "study": BAD}
+    claims[0]["parts"][0]["name"] = BAD
+    claims[0]["sensitivity"]["by_probe"] = {BAD: "supported"}
     (folder / "claims.json").write_text(json.dumps(claims))
     figure = folder / "figures" / "late.svg"
     figure.write_text(figure.read_text().replace("</svg>", EVIL + "</svg>"))

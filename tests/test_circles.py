@@ -20,7 +20,7 @@ WORLDS = (
     Circles(color_spread=0.45, size_spread=0.05, background_signal=0.1),
 )
 ids = ["paper", "weak", "small", "three factors", "spread"]
-each_world = pytest.location.parametrize("world", WORLDS, ids=ids)
+each_world = pytest.mark.parametrize("world", WORLDS, ids=ids)
 
 
 def draws(world: Circles, each: int = 60) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -93,7 +93,7 @@ def circle(world: Circles, rgb: tuple[float, ...], diameter: float) -> torch.Ten
     return world.draw(torch.tensor([[*rgb, diameter]]), torch.full((1, 2), 0.5), torch.full((1, 3), 0.9))
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("rgb", "diameter", "answer"),
     [
         ((0.7, 0.3, 0.3), 0.65, [0, 0]),
@@ -156,7 +156,7 @@ def test_a_world_is_its_own_config():
     assert override(world, "wander=0.5").wander == 0.5
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     "bad", ["size=8", "color_signal=0", "size_signal=0.9", "background_signal=-1", "color_spread=0.5"]
 )
 def test_impossible_worlds_are_refused_by_name(bad):

@@ -68,7 +68,7 @@ CODES = torch.randn(11, 4, generator=seeded("codes"))
 NET = DiTConfig(TransformerConfig(depth=2, width=32, heads=2), patch=1)
 FAMILIES = {"maskgit": Masked(Categorical()), "givt": Masked(Mixture(4)), "mar": Masked(Denoising(3, 16, 1, 2))}
 FAMILIES |= {"dit": Diffusion(), "causal": Masked(causal=True)}
-each_family = pytest.location.parametrize("objective", FAMILIES.values(), ids=FAMILIES)
+each_family = pytest.mark.parametrize("objective", FAMILIES.values(), ids=FAMILIES)
 
 
 def made(objective: Objective) -> nn.Module:
@@ -201,7 +201,7 @@ def test_heads_of_every_family_notice_the_condition_and_equal_conditions_exactly
     assert (sensitivity(net, heads, one, other) > 0).all()
 
 
-@pytest.location.parametrize("name", ["maskgit", "dit"])
+@pytest.mark.parametrize("name", ["maskgit", "dit"])
 def test_cutting_a_head_is_zeroing_its_columns_of_the_last_matrix(name):
     objective = FAMILIES[name]
     net, sampler = made(objective), Decoding(3) if name == "maskgit" else Euler(2)
@@ -227,7 +227,7 @@ class Linear(nn.Module):
         return (self.units(x) @ self.read).sum(1)
 
 
-@pytest.location.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("frozen", [False, True])
 def test_attribution_is_ablation_where_the_loss_is_linear(frozen):
     net, place = Linear().requires_grad_(not frozen), Place("units", "out")
     x = torch.randn(7, 3, 5, generator=seeded(0))
@@ -364,7 +364,7 @@ def test_the_models_that_are_opened_are_those_of_the_study_jepa():
     assert list(Circuits().variants()) == ["maskgit", "jepa"]
 
 
-@pytest.location.parametrize("wrong", [{"pictures": 1}, {"units": 0}, {"samples": 0}, {"shares": ()}, {"shares": (0.0,)}])
+@pytest.mark.parametrize("wrong", [{"pictures": 1}, {"units": 0}, {"samples": 0}, {"shares": ()}, {"shares": (0.0,)}])
 def test_an_opening_refuses_nonsense(wrong):
     with pytest.raises(ValueError, match=r"must|numbers"):
         Opening(**wrong)

@@ -56,7 +56,7 @@ def write(root: Path, data: object) -> None:
     scenes_file(root).write_text(json.dumps(data))
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("view", "shape", "kept"), [("crop", (32, 32), 3), ("squeeze", (32, 32), 4), ("wide", (32, 48), 4)]
 )
 def test_centres_lie_on_the_pictures_marks(root, view, shape, kept):
@@ -165,7 +165,7 @@ WRONG = {
 }
 
 
-@pytest.location.parametrize("message", WRONG)
+@pytest.mark.parametrize("message", WRONG)
 def test_what_is_wrong_is_said_in_one_line(root, message):
     WRONG[message](root)
     with pytest.raises(UsageError, match=re.escape(message)) as error:

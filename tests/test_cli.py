@@ -91,7 +91,7 @@ WRONG = [
 ]
 
 
-@pytest.location.parametrize(("arguments", "says"), WRONG, ids=lambda v: " ".join(v)[:60])
+@pytest.mark.parametrize(("arguments", "says"), WRONG, ids=lambda v: " ".join(v)[:60])
 def test_wrong_usage_is_one_line_and_writes_nothing(call, tmp_path, monkeypatch, arguments, says):
     monkeypatch.chdir(tmp_path)
     result = call(*arguments)
@@ -100,7 +100,7 @@ def test_wrong_usage_is_one_line_and_writes_nothing(call, tmp_path, monkeypatch,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.location.parametrize("command", [("claims",), ("report",)])
+@pytest.mark.parametrize("command", [("claims",), ("report",)])
 def test_a_folder_without_results_is_refused(call, tmp_path, command):
     for folder in (tmp_path, tmp_path / "nowhere"):
         refused(call(*command, folder), str(folder))
@@ -240,7 +240,7 @@ def test_a_second_run_trains_nothing_and_gives_the_same_rows_and_a_fresh_one_tra
     assert (out / "composition" / "rows.jsonl").read_bytes() == rows
 
 
-@pytest.location.parametrize("cut", [0, 100, -1])
+@pytest.mark.parametrize("cut", [0, 100, -1])
 def test_a_truncated_checkpoint_is_refused(call, out, trained, cut):
     """A probe's, when another seed needs it. What is finished needs no weights, its rows are there."""
     path = next(p for p in out.glob("runs/*/model.safetensors") if p.parent != trained)
@@ -265,7 +265,7 @@ def test_a_truncated_state_is_refused_when_a_run_goes_on(call, out, trained):
         (trained / "done.json").write_bytes(done)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("change", "says"), [({"class": "subprocess.Popen"}, "outside the trusted packages"), ({"pool": 3}, "was altered")]
 )
 def test_a_run_folder_whose_config_is_a_strangers_is_refused(call, out, trained, change, says):
@@ -278,7 +278,7 @@ def test_a_run_folder_whose_config_is_a_strangers_is_refused(call, out, trained,
         path.write_bytes(whole)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("setting", "says"),
     [
         ("recipe.net.patch=5", "patch 5 does not divide a grid of 28x28"),

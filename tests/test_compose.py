@@ -13,12 +13,12 @@ from recombine.objectives.process import Flow, Linear, spread
 from recombine.objectives.solvers import Ancestral, Euler, Heun
 from recombine.rng import seeded
 from recombine.theory.maps import orthogonal, skewed
-from recombine.theory.mixtures import Exact, Exploding, Score, asking, unconditional
+from recombine.theory.mixtures import Exact, Exploding, Score, condition_of, unconditional
 from recombine.theory.projective import Tilted, joined, random_mixture, random_projective
 from recombine.worlds.layout import Layout
 
 SCHEDULES = [Flow(), Linear(), Exploding(), Karras(high=20.0)]
-each = pytest.location.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
+each = pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
 PARTS, SIDE = 3, 2
 """Blocks of a picture, and the pixels of each."""
 
@@ -129,7 +129,7 @@ def test_one_call_for_all_parts_or_several_and_none_for_what_is_absent():
         OneByOne(law, most=0)
 
 
-@pytest.location.parametrize("solver", [Euler(8), Heun(8), Ancestral(8)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("solver", [Euler(8), Heun(8), Ancestral(8)], ids=lambda s: type(s).__name__)
 def test_every_solver_draws_what_the_joint_law_would_draw(solver):
     for schedule in SCHEDULES:
         law = Blocks(schedule)
@@ -151,7 +151,7 @@ def test_gradients_pass():
 def test_composing_a_projective_law_is_exact_at_all_times_and_only_such_a_law(schedule):
     cpc = random_projective(3, 2, 1, 2, 2, seeded(1, "cpc"))
     x, t = at(7)
-    condition = asking((1, 0, 1), len(x))
+    condition = condition_of((1, 0, 1), len(x))
     condition.present[::3, 1] = False
     for law, exact in ((cpc, True), (Tilted(cpc, 1.0), False)):
         off = (OneByOne(Exact(law, schedule))(x, t, condition) - Exact(law, schedule)(x, t, condition)).abs().max()

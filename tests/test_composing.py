@@ -1,4 +1,4 @@
-"""Anybody's model, judged: an honest one passes, one that repeats what it has seen does not, and bad pictures are refused."""
+"""Anybody's model, scored: an honest one passes, one that repeats what it has seen does not, and bad pictures are refused."""
 
 import re
 from dataclasses import replace
@@ -10,9 +10,9 @@ from PIL import Image
 from tiny import QUIET
 
 from recombine.config import UsageError
-from recombine.evaluate.composing import Composing, composing, drawn, judges
 from recombine.evaluate.probes import Oracle
 from recombine.rng import seeded
+from recombine.runs.composing import Composing, composing, drawn, obtain_probes
 from recombine.worlds.factors import Split
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
@@ -22,7 +22,7 @@ WORLD = Shapes2D(size=20, wander=0.3)
 
 
 def painter(blind: bool = False):
-    """Draws what it is asked for; a blind one never blue triangles."""
+    """Draws what it is prompted for; a blind one never blue triangles."""
 
     def draw(composition, count):
         shape, color, size = composition
@@ -34,47 +34,49 @@ def painter(blind: bool = False):
 
 @pytest.fixture(autouse=True)
 def exact(monkeypatch) -> None:
-    """In place of trained judges, which other tests are about."""
+    """In place of trained probes, which other tests are about."""
     probes = [Oracle(WORLD, "open-set"), Oracle(WORLD)]
-    monkeypatch.setattr("recombine.evaluate.composing.judges", lambda *how: probes)
+    monkeypatch.setattr("recombine.runs.composing.obtain_probes", lambda *how: probes)
 
 
-def judged(draw, **how) -> Composing:
+def scored(draw, **how) -> Composing:
     return composing(draw, WORLD, count=48, runtime=QUIET, **how)
 
 
-def test_who_draws_what_is_asked_composes_and_who_repeats_what_it_knows_does_not():
-    honest, blind = judged(painter()), judged(painter(blind=True))
+def test_an_honest_model_composes_and_one_that_repeats_what_it_saw_does_not():
+    honest, blind = scored(painter()), scored(painter(blind=True))
     assert min(honest.level(k) for k in (0, 1, 2)) > 0.9
     assert blind.level(0) > 0.9
-    assert blind.share((1, 1, 0)) == 0
+    assert blind.accuracy((1, 1, 0)) == 0
     assert blind.level(2) == blind.level(2, "oracle") == 0
 
 
 def test_pictures_may_be_arrays():
     draw = painter()
-    found = judged(lambda composition, count: draw(composition, count).numpy())
-    assert found.rows == judged(draw).rows
+    result = scored(lambda composition, count: draw(composition, count).numpy())
+    assert result.rows == scored(draw).rows
 
 
 def test_a_wrong_split_or_probe_is_named_before_anything_is_trained(monkeypatch):
-    monkeypatch.setattr("recombine.evaluate.composing.judges", lambda *how: pytest.fail("trained"))
+    monkeypatch.setattr(
+        "recombine.runs.composing.obtain_probes", lambda *how: pytest.fail("trained")
+    )
     with pytest.raises(UsageError, match=r"split: \[0, 5\] is no composition"):
-        judged(painter(), split=Split(((0, 5),)))
+        scored(painter(), split=Split(((0, 5),)))
     with pytest.raises(UsageError, match="shape"):
-        judged(lambda composition, count: torch.rand(1))
+        scored(lambda composition, count: torch.rand(1))
     with pytest.raises(UsageError, match="steps=0: both must be positive"):
-        judged(painter(), steps=0)
+        scored(painter(), steps=0)
 
 
 def test_the_split_says_what_was_seen():
     all_seen = Split(WORLD.space.compositions)
-    found = judged(painter(blind=True), split=all_seen)
-    assert found.level(0) == pytest.approx(0.75, abs=0.05)
+    result = scored(painter(blind=True), split=all_seen)
+    assert result.level(0) == pytest.approx(0.75, abs=0.05)
     with pytest.raises(UsageError, match=r"no composition is of level 2; there are \[0\]"):
-        found.level(2)
-    with pytest.raises(UsageError, match="no probe eye; there are open_set, read"):
-        found.level(0, "eye")
+        result.level(2)
+    with pytest.raises(UsageError, match="no probe eye; there are open-set, oracle"):
+        result.level(0, "eye")
 
 
 class ByShade:
@@ -99,12 +101,15 @@ def lacking(tmp_path) -> Folder:
 
 
 def test_what_has_no_real_pictures_was_not_seen_and_is_doubted(lacking, monkeypatch):
-    monkeypatch.setattr("recombine.evaluate.composing.judges", lambda *how: [ByShade()])
-    found = composing(lambda c, n: torch.zeros(n, 3, 20, 20), lacking, count=2, runtime=QUIET)
-    levels = {r["composition"]: r["level"] for r in found.rows if r["kind"] == "accuracy"}
+    monkeypatch.setattr("recombine.runs.composing.obtain_probes", lambda *how: [ByShade()])
+    result = composing(lambda c, n: torch.zeros(n, 3, 20, 20), lacking, count=2, runtime=QUIET)
+    levels = {r["composition"]: r["level"] for r in result.rows if r["kind"] == "accuracy"}
     assert levels == {"00": 0, "01": 0, "10": 0, "11": 1}
-    assert found.doubt == "there are no real pictures of bowl red: nobody knows how well the judge reads such"
-    assert found.doubt in str(found)
+    assert (
+        result.doubt
+        == "there are no real pictures of bowl red: it is unknown how well the primary probe reads them"
+    )
+    assert result.doubt in str(result)
 
 
 def test_pictures_drawn_earlier_are_found_by_the_names_of_factors_and_values(lacking, tmp_path):
@@ -112,7 +117,8 @@ def test_pictures_drawn_earlier_are_found_by_the_names_of_factors_and_values(lac
     draw = drawn(lacking, world)
     assert (draw((1, 0), 2)[:, 0, 0, 0] * 255).tolist() == [10, 40], "red cups"
     with pytest.raises(
-        UsageError, match="has 0 pictures of red bowl, not 1; its values are what cup/bowl, color blue/red"
+        UsageError,
+        match="has 0 pictures of red bowl, not 1; its values are what cup/bowl, color blue/red",
     ):
         draw((1, 1), 1)
     with pytest.raises(UsageError, match="has 2 pictures of red cup, not 3; take a smaller count"):
@@ -121,16 +127,19 @@ def test_pictures_drawn_earlier_are_found_by_the_names_of_factors_and_values(lac
         drawn(lacking, WORLD)
 
 
-def test_the_table_names_every_composition_and_doubts_a_bad_judge():
-    found = judged(painter())
-    text = str(found)
+def test_the_table_names_every_composition_and_doubts_a_bad_probe():
+    result = scored(painter())
+    text = str(result)
     assert all(WORLD.space.describe(c) in text for c in WORLD.space.compositions)
-    bad = [r | ({"joint": 0.6} if r["kind"] == "probe" and r["composition"] == "011" else {}) for r in found.rows]
-    assert "60% of real circle blue small" in replace(found, rows=bad).doubt
-    assert "doubtful" in str(replace(found, rows=bad))
+    bad = [
+        r | ({"joint": 0.6} if r["kind"] == "probe" and r["composition"] == "011" else {})
+        for r in result.rows
+    ]
+    assert "60% of real circle blue small" in replace(result, rows=bad).doubt
+    assert "doubtful" in str(replace(result, rows=bad))
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("images", "why"),
     [
         (torch.rand(48, 3, 20, 21), r"shape \(48, 3, 20, 20\), not shape"),
@@ -143,7 +152,7 @@ def test_the_table_names_every_composition_and_doubts_a_bad_judge():
 )
 def test_bad_pictures_are_refused_in_one_line(images, why):
     with pytest.raises(UsageError, match=why):
-        judged(lambda composition, count: images)
+        scored(lambda composition, count: images)
 
 
 def test_the_documented_example_runs(monkeypatch, tmp_path, capsys):
@@ -151,14 +160,16 @@ def test_the_documented_example_runs(monkeypatch, tmp_path, capsys):
     names: dict = {}
     for block in re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL):
         exec(block, names)
-    assert names["found"].level(2) == 0
+    assert names["result"].level(2) == 0
     assert (WORLD.read(names["pictures"]) == torch.tensor([1, 1, 1])).all()
     assert "additive" in capsys.readouterr().out
 
 
-def test_the_judges_are_one_that_may_refuse_itself_made_to_choose_the_reader_and_a_linear_one(tmp_path):
-    trained = judges(WORLD, 3, tmp_path, QUIET)
+def test_probes_are_trained_once_and_the_open_set_one_comes_first(tmp_path):
+    trained = obtain_probes(WORLD, 3, tmp_path, QUIET)
     assert [p.name for p in trained] == ["open-set", "cnn", "oracle", "linear"]
-    again = judges(WORLD, 3, tmp_path, QUIET)
+    again = obtain_probes(WORLD, 3, tmp_path, QUIET)
     pictures = painter()((1, 1, 0), 8)
-    assert all(torch.equal(a(pictures), b(pictures)) for a, b in zip(trained, again, strict=True)), "found on disk"
+    assert all(
+        torch.equal(a(pictures), b(pictures)) for a, b in zip(trained, again, strict=True)
+    ), "found on disk"

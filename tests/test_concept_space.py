@@ -35,7 +35,7 @@ def trial(root, course: Course | None = None) -> Trial:
 # ---- what is trained
 
 
-@pytest.location.parametrize("scale", ["smoke", "laptop", "full"])
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "full"])
 def test_courses_have_names_of_their_own_and_go_through_json(scale):
     chosen = settings(scale)
     courses = [course for course, _ in chosen.courses()]
@@ -73,7 +73,7 @@ def test_settings_that_do_not_fit_are_refused():
         replace(SMOKE.courses()[0][0], masked=2.0)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("changed", "says"),
     [
         ('recipe.world={"class": "recombine.worlds.shapes2d.Shapes2D"}', "circles"),
@@ -88,7 +88,7 @@ def test_what_would_have_no_effect_is_refused(changed, says):
         override(SMOKE, changed)
 
 
-@pytest.location.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_only_the_colour_of_red_small_pictures_is_hidden_and_as_often_as_told(tmp_path, share):
     course = replace(SMOKE.courses()[0][0], masked=share)
     _, condition = trial(tmp_path, course).pool
@@ -140,7 +140,7 @@ def test_a_run_leaves_rows_of_every_kind_and_no_weights_but_its_own(tmp_path):
     assert 0 <= last["p_joint"] <= min(last["p_color"], last["p_size"]) + 1e-3
 
 
-@pytest.location.parametrize(("count", "expected"), [(1, (0,)), (2, (0, 9)), (3, (0, 4, 9)), (30, tuple(range(10)))])
+@pytest.mark.parametrize(("count", "expected"), [(1, (0,)), (2, (0, 9)), (3, (0, 4, 9)), (30, tuple(range(10)))])
 def test_every_so_often(count, expected):
     assert every_so_often(tuple(range(10)), count) == expected
 
@@ -276,7 +276,7 @@ def good() -> Rows:
     return world()
 
 
-@pytest.location.parametrize("claim", CLAIMS, ids=lambda c: c.id)
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.id)
 def test_every_claim_holds_where_it_should(good, claim):
     found = claim.judge(good)
     assert found.holds is True, found.measured
@@ -292,7 +292,7 @@ BAD = {
 }
 
 
-@pytest.location.parametrize("name", BAD)
+@pytest.mark.parametrize("name", BAD)
 def test_every_claim_can_fail(name):
     claim = next(c for c in CLAIMS if c.id == name)
     assert claim.judge(world(**BAD[name])).holds is not True

@@ -14,7 +14,7 @@ from recombine.worlds.circles import Circles
 
 WORLD = Circles(size=16)
 NETS = (DiTConfig(TransformerConfig(1, 16, 2), 8), UNetConfig((8, 16), 1, 2, 16))
-each_net = pytest.location.parametrize("config", NETS, ids=["dit", "unet"])
+each_net = pytest.mark.parametrize("config", NETS, ids=["dit", "unet"])
 ASKED, AWAY = WORLD.condition((1, 1), 3), WORLD.condition((0, 1), 3)
 
 

@@ -9,7 +9,7 @@ from recombine.worlds.factors import Condition, Factor, FactorSpace
 
 SPACE = FactorSpace((Factor("shape", ("a", "b")), Factor("color", ("c", "d", "e"), 3), Factor("size", ("f", "g"), 1)))
 TOLD = [Conditioning(mode, signal=signal) for mode in ("continuous", "quantised") for signal in ("balanced", "raw")]
-CASES = pytest.location.parametrize("told", TOLD, ids=lambda c: f"{c.mode}-{c.signal}")
+CASES = pytest.mark.parametrize("told", TOLD, ids=lambda c: f"{c.mode}-{c.signal}")
 COLUMNS = (slice(0, 0), slice(0, 3), slice(3, 4))
 
 
@@ -43,7 +43,7 @@ def test_continuous_ignores_the_index_of_a_factor_with_true_values(told):
     assert torch.equal(made(told)(c), made(told)(other)) == (told.mode == "continuous")
 
 
-@pytest.location.parametrize("signal", ["balanced", "raw"])
+@pytest.mark.parametrize("signal", ["balanced", "raw"])
 def test_only_a_balanced_signal_does_not_care_in_which_units_a_factor_is_measured(signal):
     def space(scale: float) -> FactorSpace:
         return FactorSpace((Factor("size", ("a", "b"), 1, (2.0 * scale,), (0.5 * scale,)),))
@@ -55,7 +55,7 @@ def test_only_a_balanced_signal_does_not_care_in_which_units_a_factor_is_measure
 
 
 @CASES
-@pytest.location.parametrize("factor", range(3))
+@pytest.mark.parametrize("factor", range(3))
 def test_an_absent_factor_says_nothing_and_a_present_one_does(told, factor):
     embed, c = made(told), condition()
     index, value = c.index.clone(), c.value.clone()
@@ -83,7 +83,7 @@ def test_presence_is_decided_picture_by_picture(told):
     torch.testing.assert_close(embed(mixed), torch.stack([embed(c)[0], embed(c.null())[1]]))
 
 
-@pytest.location.parametrize("dropout", [-0.1, 1.1])
+@pytest.mark.parametrize("dropout", [-0.1, 1.1])
 def test_dropout_is_a_probability(dropout):
     with pytest.raises(ValueError, match="not between 0 and 1"):
         Conditioning(dropout=dropout)

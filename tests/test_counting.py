@@ -42,7 +42,7 @@ def layout(*pictures: list[tuple[float, float]], slots: int = 6) -> Layout:
     return Layout(at, present)
 
 
-@pytest.location.parametrize(("away", "recall"), [(0.0, 1), (0.99, 1), (1.01, 0), (3.0, 0)])
+@pytest.mark.parametrize(("away", "recall"), [(0.0, 1), (0.99, 1), (1.01, 0), (3.0, 0)])
 def test_a_mark_is_hit_within_the_radius(away, recall):
     found = layout([(0.5 + away * RADIUS * 0.6, 0.5 + away * RADIUS * 0.8)])
     assert tally(found, layout([(0.5, 0.5)])).recall.tolist() == [recall]

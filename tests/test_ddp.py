@@ -1,23 +1,20 @@
-"""Two processes that share each batch end with the weights of one."""
+"""Two processes that share a run end where one does that takes both their batches."""
 
 import multiprocessing
 import os
 import socket
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import tiny
 import torch
 import torch.distributed as dist
-from tiny import CONFIG, fit
+from tiny import CONFIG, QUIET, fit
 
-from recombine.config import override
+from recombine.pipeline.plan import Command
+from recombine.pipeline.run import collect, run
 from recombine.runtime import Runtime
-from recombine.store import RunFolder, read_json
-from recombine.studies import composition
-from recombine.studies.lab import Lab
 from recombine.train.fit import Fit
 
 
@@ -27,10 +24,12 @@ def free_port() -> int:
         return s.getsockname()[1]
 
 
-def join(rank: int, port: int) -> None:
-    """The environment that torchrun makes."""
-    said = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ.update({k: str(v) for k, v in said.items()})
+def join(rank: int, port: int) -> Runtime:
+    """The environment that torchrun makes, and what is found in it."""
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2}
+    os.environ.update({k: str(v) for k, v in (address | ranks).items()})
+    return Runtime.find("cpu", quiet=True)
 
 
 def together(work: Callable[..., None], root: Path) -> list[int | None]:
@@ -41,26 +40,22 @@ def together(work: Callable[..., None], root: Path) -> list[int | None]:
         p.start()
     for p in processes:
         p.join(120)
-    found = [p.exitcode for p in processes]
+    codes = [p.exitcode for p in processes]
     for p in processes:
         p.kill()
-    return found
+    return codes
 
 
-def work(rank: int, port: int, root: Path) -> None:
-    """What torchrun starts: the environment says who we are, `Runtime.find` joins the others. A run is trained as a study does
-    it, looked up, and trained anew; only the first process locks its folder."""
-    join(rank, port)
-    runtime = Runtime.find("cpu", quiet=True)
+def part(runtime: Runtime, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """What one process draws of a batch."""
+    x = torch.randn(runtime.share(CONFIG.batch), 3, generator=runtime.stream("part", step))
+    return x, torch.stack([x.sum(1).sin(), x[:, 0] * x[:, 1]], 1)
+
+
+def train_together(rank: int, port: int, root: Path) -> None:
+    runtime = join(rank, port)
     assert (runtime.rank, runtime.processes) == (rank, 2)
-    folder, train = RunFolder(root, CONFIG), lambda: fit(root, runtime=runtime)
-    lab = Lab(runtime, root, "smoke", 1)
-    rows = lab.rows_of(folder, train, "a", 0, "train")
-    assert lab.rows_of(folder, train, "a", 0, "train") == rows, "found on disk"
-    fresh = replace(lab, fresh=True, began=time.time() + 1)
-    assert len(fresh.rows_of(folder, train, "a", 0, "train")) == len(rows), (
-        "all processes agree that it is trained again"
-    )
+    fit(root, runtime=runtime, batch=lambda step: part(runtime, step))
     torch.manual_seed(rank)
     net = Fit(torch.nn.Linear(3, 1), lambda n, x: n(x)[:, 0], CONFIG, runtime).net
     each = [torch.empty_like(net.weight) for _ in range(2)]
@@ -72,8 +67,13 @@ def work(rank: int, port: int, root: Path) -> None:
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     root = tmp_path_factory.mktemp("ddp")
-    assert together(work, root / "two") == [0, 0]
-    return fit(root / "one"), fit(root / "two")
+    ranks = [Runtime(quiet=True, rank=rank, processes=2) for rank in range(2)]
+
+    def both(step: int) -> tuple[torch.Tensor, ...]:
+        return tuple(torch.cat(t) for t in zip(*(part(r, step) for r in ranks), strict=True))
+
+    assert together(train_together, root / "two") == [0, 0]
+    return fit(root / "one", runtime=QUIET, batch=both), tiny.folder_of(root / "two")
 
 
 def test_two_processes_give_the_weights_of_one(folders):
@@ -87,28 +87,30 @@ def test_every_row_is_written_once_and_says_the_same(folders):
     one, two = (f.rows() for f in folders)
     assert [(r["kind"], r["step"]) for r in one] == [(r["kind"], r["step"]) for r in two]
     for a, b in zip(one, two, strict=True):
-        shared = [k for k in a if k not in ("kind", "loss")]  # the loss is that of the first process's share
+        shared = [k for k in a if k != "kind"]
         assert [b[k] for k in shared] == pytest.approx([a[k] for k in shared], rel=1e-4)
 
 
-def test_the_run_says_that_two_took_part(folders):
-    assert [read_json(f.path / "done.json")["processes"] for f in folders] == [1, 2]
-    assert folders[1].load_state()[1] == CONFIG.steps
+def test_processes_draw_different_parts():
+    parts = [part(Runtime(quiet=True, rank=rank, processes=2), 3)[0] for rank in range(2)]
+    assert [len(p) for p in parts] == [CONFIG.batch // 2] * 2
+    assert not torch.equal(*parts)
 
 
-def another_seed(rank: int, port: int, root: Path) -> None:
-    """The second seed finds what the probes are worth on disk, and needs them all the same: to judge, which one process does,
-    both must have made them."""
-    join(rank, port)
-    runtime = Runtime.find("cpu", quiet=True)
-    settings = override(
-        composition.settings("smoke"), "probe_steps=2", "recipe.train.steps=2", "samples=2", "world.size=21"
-    )
-    for seeds in (1, 2):
-        composition.run(settings, Lab(runtime, root, "smoke", seeds))
+SMALL = ("probe_steps=2", "recipe.train.steps=2", "samples=2", "world.size=21", "real=4")
+
+
+def run_a_study(rank: int, port: int, root: Path) -> None:
+    """A second seed finds the probes on disk; and a finished command is found finished by both."""
+    runtime = join(rank, port)
+    for seeds in (1, 2, 2):
+        command = Command(("composition",), "smoke", seeds, SMALL, "cpu", str(root))
+        for plan in run(command, "local", False, runtime):
+            assert len(collect(plan, root)) > 0
     dist.destroy_process_group()
 
 
-def test_processes_that_share_a_run_all_make_what_it_stands_on(tmp_path):
-    assert together(another_seed, tmp_path) == [0, 0]
+def test_a_study_runs_under_torchrun(tmp_path):
+    assert together(run_a_study, tmp_path) == [0, 0]
     assert len(list(tmp_path.glob("runs/*/samples"))) == 2
+    assert not list(tmp_path.glob(".leases/*")), "leases are given back"

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from recombine.theory import detect, flow
-from recombine.theory.sim import Task
+from recombine.theory.sim import IdentityMapping
 
 
 def curve(*values: float) -> torch.Tensor:
     return torch.tensor([values], dtype=torch.float64)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("loss", "rise", "count", "turns"),
     [
         (curve(4, 3, 2, 1, 0), 0.0, 1, []),
@@ -64,7 +64,7 @@ def test_equal_concepts_keep_their_index_order():
 
 
 def test_stages_of_the_reference_run():
-    task = Task((1.0, 2.0))
+    task = IdentityMapping((1.0, 2.0))
     path = flow.flow(flow.root(flow.correlated(0.01, 0.9, 2))[None], task.a[None], 0.01, 1200)
     story = detect.stages(path.t, path.w[0], task.a, 2)
     assert [(s.name, s.entry, s.by) for s in story] == [
@@ -78,7 +78,7 @@ def test_stages_of_the_reference_run():
 
 
 def test_no_suppression_where_there_is_nothing_to_suppress():
-    task = Task((1.0, 2.0))
+    task = IdentityMapping((1.0, 2.0))
     path = flow.flow(flow.root(flow.correlated(0.01, 0.0, 2))[None], task.a[None], 0.01, 600)
     assert "suppression" not in [s.name for s in detect.stages(path.t, path.w[0], task.a, 2)]
 

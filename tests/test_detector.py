@@ -25,7 +25,7 @@ def logits(at: torch.Tensor, radius: float = 4.0, size: int = 64, height: float 
     )
 
 
-@pytest.location.parametrize("radius", [1.0, 4.0, 8.0])
+@pytest.mark.parametrize("radius", [1.0, 4.0, 8.0])
 def test_peaks_lie_between_the_pixels(radius):
     at = 0.1 + 0.8 * torch.rand(200, 1, 2, generator=seeded("peaks"))
     found, height = peaks(logits(at, radius))
@@ -34,7 +34,7 @@ def test_peaks_lie_between_the_pixels(radius):
     assert (height[:, 0] - 1).abs().amax() < 0.01, "as high as the bell, wherever the pixels lie"
 
 
-@pytest.location.parametrize("shift", [0.0, 0.5, 0.25])
+@pytest.mark.parametrize("shift", [0.0, 0.5, 0.25])
 def test_a_peak_between_equal_pixels_is_found_once(shift):
     at = ((torch.tensor([[[20.0, 30.0]]]) + shift) / 64).expand(1, 1, 2)
     found, _ = peaks(logits(at))
@@ -51,7 +51,7 @@ def test_neighbours_stay_apart_and_are_all_found():
     assert (counts.recall.item(), counts.total.item()) == (12, 12)
 
 
-@pytest.location.parametrize(("pixels", "count"), [(2, 1), (3, 2)])
+@pytest.mark.parametrize(("pixels", "count"), [(2, 1), (3, 2)])
 def test_of_two_maxima_too_near_the_higher_counts(pixels, count):
     assert 2 <= NEAR * 128 < 3
     low, high = torch.tensor([[[64.5, 64.5]]]) / 128, torch.tensor([[[64.5 + pixels, 64.5]]]) / 128
@@ -88,7 +88,7 @@ def test_bells_are_as_wide_as_objects_look_and_ignore_empty_slots():
     assert not bells(at, radius, torch.zeros_like(scene.present), 32, 32).any()
 
 
-@pytest.location.parametrize("size", [64, 128])
+@pytest.mark.parametrize("size", [64, 128])
 def test_the_ideal_heat_maps_of_crowded_scenes_are_read_exactly(size):
     """What a perfect network could reach, which is no less than all: neighbours do not merge."""
     world = Scenes(size=size, counts=(12,), sizes=("small",), margin=0.3)

@@ -14,7 +14,7 @@ OBJECTIVES = [
     Diffusion(Linear(), "noise"),
     Diffusion(Linear(), "noise", "logit-normal"),
 ]
-CASES = pytest.location.parametrize("objective", OBJECTIVES, ids=lambda o: f"{o.target}-{o.times}")
+CASES = pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: f"{o.target}-{o.times}")
 X = torch.randn(6, 3, 4, 4, generator=seeded("x"))
 
 
@@ -74,7 +74,7 @@ def test_draws_are_named_by_their_generator_and_lie_in_time(objective):
     assert float(one.noise.std()) == pytest.approx(1, rel=0.04)
 
 
-@pytest.location.parametrize("objective", [Diffusion(), Diffusion(Linear(), "noise")], ids=lambda o: o.target)
+@pytest.mark.parametrize("objective", [Diffusion(), Diffusion(Linear(), "noise")], ids=lambda o: o.target)
 def test_what_minimises_the_loss_is_the_conditional_mean(objective):
     """Pictures are N(0, v), one time: the best linear network, found by least squares, must denoise like the posterior."""
     n, v, time = 20_000, 0.5, 0.3

@@ -28,14 +28,14 @@ def opened(net: DiT) -> DiT:
     return net
 
 
-@pytest.location.parametrize(("patch", "shape"), [(7, (3, 28, 28)), (14, (3, 28, 28)), (4, (1, 8, 12))])
+@pytest.mark.parametrize(("patch", "shape"), [(7, (3, 28, 28)), (14, (3, 28, 28)), (4, (1, 8, 12))])
 def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(patch, shape):
     x = torch.randn(2, *shape, generator=seeded("x"))
     out = made(patch, shape)(x, torch.tensor([0.1, 0.9]), WORLD.condition((0, 1, 0), 2))
     assert torch.equal(out, torch.zeros_like(x))
 
 
-@pytest.location.parametrize(("patch", "shape"), [(5, (3, 28, 28)), (8, (3, 28, 32)), (3, (3, 30, 28))])
+@pytest.mark.parametrize(("patch", "shape"), [(5, (3, 28, 28)), (8, (3, 28, 32)), (3, (3, 30, 28))])
 def test_a_patch_that_does_not_divide_the_picture_is_refused(patch, shape):
     with pytest.raises(UsageError, match=f"patch {patch} does not divide a grid of {shape[1]}x{shape[2]}"):
         made(patch, shape)

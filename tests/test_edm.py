@@ -85,7 +85,7 @@ def test_heun_follows_the_flow_of_a_normal_law_to_second_order():
     assert off(Heun(18)) < off(Euler(36))
 
 
-@pytest.location.parametrize("solver", [Heun(24), Euler(100), Ancestral(100)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("solver", [Heun(24), Euler(100), Ancestral(100)], ids=lambda s: type(s).__name__)
 def test_the_houses_solvers_sample_a_mixture(solver):
     denoiser = Exact(unconditional(TWO), EDM.schedule)
     found = solver.sample(denoiser, EDM.schedule, torch.randn(4000, 2, generator=seeded("n")), None, seeded("rng"))
@@ -95,7 +95,7 @@ def test_the_houses_solvers_sample_a_mixture(solver):
     assert (found[right].std(0) - 0.1).abs().max() < 0.02
 
 
-@pytest.location.parametrize("config", NETS, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("config", NETS, ids=lambda c: type(c).__name__)
 def test_networks_that_are_told_places_train_and_sample(config):
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -136,7 +136,7 @@ def test_balance_counts_patches_with_and_without_a_place_alike():
         Edm(balance=0.5).loss(lambda *a: x, x, layout, draw)
 
 
-@pytest.location.parametrize("make", [lambda: Karras(low=0.0), lambda: Edm(data=0.0), lambda: Edm(balance=1.5)])
+@pytest.mark.parametrize("make", [lambda: Karras(low=0.0), lambda: Edm(data=0.0), lambda: Edm(balance=1.5)])
 def test_impossible_settings_are_refused(make):
     with pytest.raises(ValueError, match=r"low|data|balance"):
         make()

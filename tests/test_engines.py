@@ -27,7 +27,7 @@ from recombine.store import write_atomic, write_json
 from recombine.studies import find
 
 STUDY = '''
-"""Six tasks of about a second, two of which need another. They note who begins what, and resume.
+"""Six tasks of half a second, two of which need another. They note who begins what, and resume.
 With "processes.txt" in the results folder they are slow, and wait for that many processes."""
 
 import os
@@ -59,7 +59,7 @@ class Steps(Task):
         done = saved.read_text().split() if saved.exists() else []
         wait_for_others(work.out, f"{os.getpid()} {digest_of(self)} {len(done)}")
         for step in range(len(done), self.steps):
-            time.sleep(0.1 if (work.out / "processes.txt").exists() else 0.0)
+            time.sleep(0.05 if (work.out / "processes.txt").exists() else 0.0)
             done.append(f"{self.number * 0.1 + step:.17g}")
             write_atomic(saved, " ".join(done))
         return [{"kind": "step", "step": i, "value": float(v)} for i, v in enumerate(done)]
@@ -69,7 +69,7 @@ def wait_for_others(out: Path, line: str) -> None:
     """Note the start, and wait until as many processes as wanted have begun something."""
     with open(out / "starts.txt", "a") as file:
         file.write(line + "\\n")
-    wanted, until = out / "processes.txt", time.monotonic() + 30
+    wanted, until = out / "processes.txt", time.monotonic() + 120
     while wanted.exists() and len(processes(out)) < int(wanted.read_text()):
         if time.monotonic() > until:
             raise RuntimeError("the other workers did not come")
@@ -179,7 +179,7 @@ def when_both_work(out: Path, act: Callable[[Path, int], None]) -> threading.Thr
     """Do something to one of the workers, once both are there and it is in the middle of a run."""
 
     def watch() -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while time.monotonic() < until:
             busy = [pid for pid, digest, _ in starts(out) if 3 <= saved(out, digest) <= 5]
             if busy and len({pid for pid, *_ in starts(out)}) == WORKERS:

@@ -93,7 +93,7 @@ def test_codes_stay_apart_beyond_ten_values():
     assert code((11, 1)) == "11.1"
 
 
-@pytest.location.parametrize("seen", [(), ((0, 1), (0, 1, 1))])
+@pytest.mark.parametrize("seen", [(), ((0, 1), (0, 1, 1))])
 def test_a_split_needs_compositions_of_one_length(seen):
     with pytest.raises(ValueError, match="seen composition"):
         Split(seen)

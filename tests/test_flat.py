@@ -19,7 +19,7 @@ from recombine.train.fit import Fit, TrainConfig
 from recombine.train.flat import ALIGN, products
 from recombine.worlds.circles import Circles
 
-pytestmark = pytest.location.filterwarnings("ignore:mkldnn_matmul failed")
+pytestmark = pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")
 
 
 class Small(nn.Module):
@@ -69,8 +69,8 @@ def plainly(config: TrainConfig, steps: int) -> tuple[nn.Module, nn.Module]:
     return net, average
 
 
-@pytest.location.parametrize("precision", ["float32", "bfloat16"])
-@pytest.location.parametrize("decay", [0.0, 0.1])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_it_is_clipping_and_adamw_and_the_moving_average(precision, decay):
     config = TrainConfig(steps=40, lr=0.01, warmup=3, weight_decay=decay, ema=0.9, precision=precision)
     fit = Fit(small(), loss, config, QUIET)
@@ -103,7 +103,7 @@ def test_what_learns_in_bfloat16_is_the_rounded_twin_and_shares_the_rest():
     assert torch.equal(twin.enter.weight, net.enter.weight.bfloat16())
 
 
-@pytest.location.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_what_is_frozen_stays_and_is_saved(precision):
     net = small()
     net.enter.weight.requires_grad_(False)
@@ -137,12 +137,12 @@ def test_what_another_version_saved_is_refused_in_one_line():
 def test_in_float32_there_is_no_twin():
     fit = Fit(small(), loss, TrainConfig(), QUIET)
     assert fit.module.net is fit.net
-    assert len(fit.vectors) == 1
+    assert len(fit.flat) == 1
 
 
 def test_every_weight_begins_where_kernels_like_it():
     fit = Fit(small(), loss, TrainConfig(precision="bfloat16"), QUIET)
-    for vector in fit.vectors:
+    for vector in fit.flat:
         for flat in (vector.weight, vector.copy):
             if flat is not None:
                 views = vector.views(flat).values()
@@ -152,7 +152,7 @@ def test_every_weight_begins_where_kernels_like_it():
 NETS = {"DiT": DiTConfig(TransformerConfig(2, 32, 2)), "U-Net": UNetConfig((8, 16), 1, 2, 16)}
 
 
-@pytest.location.parametrize("name", NETS)
+@pytest.mark.parametrize("name", NETS)
 def test_networks_learn_in_bfloat16_as_under_autocast_alone(name):
     """The gradient of every weight is what autocast gives it."""
     world, objective = Circles(size=16), Diffusion()
@@ -168,7 +168,7 @@ def test_networks_learn_in_bfloat16_as_under_autocast_alone(name):
         objective.loss(plain, *given).float().mean().backward()
     fit = Fit(net, objective.loss, TrainConfig(precision="bfloat16", batch=4), QUIET)
     fit.advance(given)
-    found = {k: v for vector in fit.vectors for k, v in vector.views(vector.grad).items()}
+    found = {k: v for vector in fit.flat for k, v in vector.views(vector.grad).items()}
     for key, p in plain.named_parameters():
         wanted = torch.zeros_like(p) if p.grad is None else p.grad
         assert torch.allclose(found[key].float(), wanted, rtol=0.02, atol=1e-3 * float(wanted.abs().max() + 1e-6)), key

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 
 from recombine.rng import seeded
 from recombine.theory import detect, flow, sim
-from recombine.theory.sim import Task
+from recombine.theory.sim import IdentityMapping
 
 WIDGET = Path(__file__).parents[1] / "recombine/report/widgets/swing-by.html"
 
@@ -30,7 +30,7 @@ def uniform(b: int, d: int, m: int | None = None) -> torch.Tensor:
     return 0.3 * torch.rand(b, d, m or d, generator=seeded(0, "u", d), dtype=torch.float64)
 
 
-@pytest.location.parametrize("d", range(1, 9))
+@pytest.mark.parametrize("d", range(1, 9))
 def test_growth_less_suppression_less_noise_is_the_field(d):
     w, a = symmetric(5, d), rates(5, d)
     parts = flow.growth(w, a) - flow.suppression(w, a) - flow.noise(w, a)
@@ -48,7 +48,7 @@ def test_noise_against_its_definition():
             assert found[i, j] == pytest.approx(float(sum(terms)))
 
 
-@pytest.location.parametrize("d", [2, 3, 6])
+@pytest.mark.parametrize("d", [2, 3, 6])
 def test_gradient_flow_on_u_is_exactly_twice_the_field(d):
     u, a = uniform(4, d, d + 2).requires_grad_(), rates(4, d)
     loss = sim.train_loss((u @ u.mT)[:, None], a).sum()
@@ -57,7 +57,7 @@ def test_gradient_flow_on_u_is_exactly_twice_the_field(d):
     assert torch.allclose(moved, 2 * flow.field((u @ u.mT).detach(), a), atol=1e-12)
 
 
-@pytest.location.parametrize("d", [2, 3, 20])
+@pytest.mark.parametrize("d", [2, 3, 20])
 def test_rk4_against_an_ode_solver_on_w(d):
     u, a = uniform(1, d), rates(1, d)
     w = u @ u.mT
@@ -99,7 +99,7 @@ def test_a_wide_u_and_its_root_flow_alike():
     assert torch.allclose(wide, narrow, atol=1e-12)
 
 
-@pytest.location.parametrize("step", [flow.euler, flow.rk4])
+@pytest.mark.parametrize("step", [flow.euler, flow.rk4])
 def test_the_u_update_stays_positive_semidefinite(step):
     w = flow.flow(uniform(50, 3), rates(50, 3), 0.3, 300, 10, step).w
     assert torch.linalg.eigvalsh(w).min() > -1e-12
@@ -116,7 +116,7 @@ def test_one_recurrence_is_one_field():
     assert torch.allclose(flow.recurrence(w, a, 0.1, 1).w[:, 1], w + 0.1 * flow.field(w, a), atol=1e-14)
 
 
-@pytest.location.parametrize("inner", [3, 40])
+@pytest.mark.parametrize("inner", [3, 40])
 def test_product_is_the_matrix_product(inner):
     x, y = torch.randn(2, inner, 5).double(), torch.randn(inner, 4, 5).double()
     assert torch.allclose(flow.product(x, y), torch.einsum("ikb,kjb->ijb", x, y), atol=1e-12)
@@ -130,19 +130,19 @@ def test_correlated_start_and_its_root():
 
 def test_suppression_threshold_of_the_minor_entry():
     """w12 turns where w22 (3 a2 + a1) + w11 (3 a1 + a2) = 2 (a1 + a2)."""
-    task = Task((1.0, 3.0), 0.1)
+    task = IdentityMapping((1.0, 3.0), 0.1)
     w = flow.flow(flow.root(flow.correlated(0.02, 0.7, 2))[None], task.a[None], 0.001, 1500).w[0]
     at, (a1, a2) = w[int(w[:, 0, 1].argmax())], task.a.tolist()
     assert float(at[1, 1] * (3 * a2 + a1) + at[0, 0] * (3 * a1 + a2)) == pytest.approx(2 * (a1 + a2), rel=2e-3)
 
 
-@pytest.location.parametrize(("ratio", "exponent"), [(4.0, -75), (10.0, -62), (100.0, -66)])
+@pytest.mark.parametrize(("ratio", "exponent"), [(4.0, -75), (10.0, -62), (100.0, -66)])
 def test_printed_assumptions_ask_for_an_absurdly_small_start(ratio, exponent):
     assert flow.largest_omega(ratio) == pytest.approx(exponent, abs=0.5)
 
 
-@pytest.location.skipif(shutil.which("node") is None, reason="node is not installed")
-@pytest.location.parametrize(
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize(
     "setting", [(1.0, 2.0, 0.05, 0.01, 0.9), (1.5, 0.7, 0.4, 0.1, -0.6), (1.0, 3.5, 0.0, 0.001, 0.99)]
 )
 def test_the_widget_computes_the_same(setting):
@@ -151,7 +151,7 @@ def test_the_widget_computes_the_same(setting):
     given = {"mu1": mu1, "mu2": mu2, "sigma": sigma, "omega": omega, "rho": rho, "horizon": 8, "steps": 1600}
     script = f"{pure}; console.log(JSON.stringify(swingBy({json.dumps(given)})))"
     run = json.loads(subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout)
-    task = Task((mu1, mu2), sigma)
+    task = IdentityMapping((mu1, mu2), sigma)
     path = flow.flow(flow.root(flow.correlated(omega, rho, 2))[None], task.a[None], 0.005, 1600)
     loss = sim.probe_loss(path.output(task.probe), task.probe)
     for name, i, j in (("w11", 0, 0), ("w12", 0, 1), ("w22", 1, 1)):

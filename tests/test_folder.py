@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 import torch
 from PIL import Image
@@ -99,7 +100,7 @@ def test_reading_is_refused(root):
         folder.read(torch.zeros(1, 3, 4, 6))
 
 
-@pytest.location.parametrize("mode", ["L", "RGBA", "P", "1"])
+@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1"])
 def test_every_kind_of_picture_becomes_rgb(root, mode):
     Image.new("RGB", (6, 4), (255, 255, 255)).convert(mode).save(root / "d.png")
     images = Folder.open(root).render(torch.tensor([[0, 1]]), seeded(0)).images
@@ -170,10 +171,9 @@ def test_size_crops_and_scales(root):
 
 
 def test_parquet_holds_the_same_table(root):
-    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     columns = list(zip(*[line.split(",") for line in TABLE.split()], strict=True))
     data = {name: [float(c) for c in cells] if "." in name else cells for name, *cells in columns}
-    parquet.write_table(pyarrow.table(data), root / "factors.parquet")
+    pl.DataFrame(data).write_parquet(root / "factors.parquet")
     folder, other = Folder.open(root), Folder.open(root, table="factors.parquet")
     assert other.space == folder.space
     assert torch.equal(other.shelf.values, folder.shelf.values)
@@ -207,7 +207,7 @@ WRONG = {
 }
 
 
-@pytest.location.parametrize("message", WRONG)
+@pytest.mark.parametrize("message", WRONG)
 def test_what_is_wrong_is_said_in_one_line(root, message):
     WRONG[message](root)
     with pytest.raises(UsageError, match=re.escape(message)) as error:

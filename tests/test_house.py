@@ -11,8 +11,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "recombine"
 FILES = sorted(PACKAGE.rglob("*.py"))
-ORDER = ["config rng store runtime sharing", "worlds", "nets", "tokenizers", "objectives", "train", "measure theory bridge",
-         "figures", "studies", "report bench", "cli"]  # fmt: skip
+ORDER = [
+    "config rng store provenance runtime", "worlds", "nets", "tokenizers", "objectives", "theory", "train",
+    "evaluate", "pipeline", "runs", "analysis", "plots", "studies", "report", "results bench", "cli",
+]  # fmt: skip
 RANK = {part: i for i, group in enumerate(ORDER) for part in group.split()}
 BASE = set(ORDER[0].split())
 
@@ -33,7 +35,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-@pytest.location.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_never_run_upwards(path):
     mine = part(path)
     if mine in ("__init__", "__main__"):
@@ -42,7 +44,7 @@ def test_imports_never_run_upwards(path):
         assert RANK[other] < RANK[mine] or {mine, other} <= BASE, f"{mine} imports {other}"
 
 
-@pytest.location.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_files_and_functions_stay_short_and_open_with_what_they_are_for(path):
     tree = ast.parse(path.read_text())
     assert len(path.read_text().splitlines()) <= 350
@@ -61,10 +63,65 @@ def test_no_file_draws_from_global_random_state_or_unpickles():
 
 
 def test_a_version_enters_the_name_of_what_it_decides():
-    """A default does not, so a version that rises would change nothing: only its first value may stay out."""
-    fields = [line for path in FILES for line in path.read_text().splitlines() if re.match(r"\s+\w*version: int", line)]
-    assert len(fields) >= 6
-    assert all('metadata={"unnamed": 1}' in line for line in fields)
+    """A default does not, so a version that rises would change nothing unless it always enters."""
+    text = "\n".join(path.read_text() for path in FILES)
+    fields = re.findall(r"\n\s+\w*version: int = [^\n]*(?:\n[^\n]*\))?", text)
+    assert len(fields) >= 5
+    assert all("metadata=ALWAYS" in f for f in fields)
+
+
+def test_there_are_no_import_cycles_between_files():
+    modules = {".".join(("recombine", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in FILES}
+    arrows = {name: top_level_imports(path) & modules.keys() for name, path in modules.items()}
+    done: set[str] = set()
+
+    def visit(name: str, chain: tuple[str, ...]) -> None:
+        assert name not in chain, " -> ".join((*chain[chain.index(name) :], name))
+        if name in done:
+            return
+        for other in sorted(arrows[name] - {name}):
+            visit(other, (*chain, name))
+        done.add(name)
+
+    for name in arrows:
+        visit(name, ())
+
+
+def top_level_imports(path: Path) -> set[str]:
+    """The modules that importing a file imports: not those inside functions."""
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{a.name}" for a in node.names}
+    return names
+
+
+PRIVATE = (
+    r"\bwary\b|\bstrict reader\b|\bthe judge\b|\btold\b|\bsown\b|\bhollow\b|\bdice\b|\blistening\b"
+    r"|\bechoes\b|\bmachine\.meet\b|\bmade to choose\b|\bmust choose\b|\bloudly\b|\bby luck\b"
+)
+"""Words that only this project used; docs/words.md lists what is said instead."""
+READ = [p for folder in ("recombine", "docs", "benchmarks", "scripts") for p in (ROOT / folder).rglob("*")]
+READ = [p for p in (*READ, ROOT / "README.md") if p.suffix in (".py", ".md", ".html", ".js", ".json")]
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_private_words(path):
+    if "log" in path.parts:
+        return  # what was written on a day stays as it was
+    assert not re.findall(PRIVATE, path.read_text(), re.IGNORECASE)
+
+
+def test_listing_studies_needs_no_torch():
+    code = "import sys; from recombine.studies.catalogue import catalogue; catalogue(); import recombine, recombine.cli; "
+    code += "assert not {'torch', 'polars', 'scipy', 'matplotlib'} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_the_catalogue_is_up_to_date():
+    from recombine.studies.catalogue import PATH, build
+
+    assert PATH.read_text() == build(), "python -m recombine.studies.catalogue writes it"
 
 
 def test_the_readmes_program_works_as_printed():

@@ -23,14 +23,14 @@ def pair(world, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return tuple(torch.stack([torch.randint(n, (16,), generator=rng) for n in world.space.sizes], 1) for _ in range(2))
 
 
-@pytest.location.parametrize("world", WORLDS, ids=str)
+@pytest.mark.parametrize("world", WORLDS, ids=str)
 def test_both_ends_of_a_way_are_what_the_world_draws(world):
     here, there = pair(world, 0)
     for end, share in ((here, torch.zeros(16)), (there, torch.ones(16))):
         assert torch.equal(world.interpolate(here, there, share, seeded(1)), world.render(end, seeded(1)).images)
 
 
-@pytest.location.parametrize("world", WORLDS, ids=str)
+@pytest.mark.parametrize("world", WORLDS, ids=str)
 def test_every_picture_has_its_own_share_and_a_way_back_is_the_same_way(world):
     here, there = pair(world, 2)
     share = torch.linspace(0, 1, 16)

@@ -9,7 +9,7 @@ from recombine.evaluate.intervals import student, wilson
 from recombine.rng import seeded
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("recall", "n", "low", "high"),
     [
         (0, 10, 0.0, 0.27753),

@@ -7,9 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from tiny import CONFIG, QUIET, batch, fit, outcome
-
-from recombine.store import RunFolder
+from tiny import CONFIG, QUIET, batch, fit, folder_of, outcome
 
 KILLS, MOST = 20, 14
 LONG = replace(CONFIG, steps=400, log_every=7)
@@ -23,12 +21,12 @@ def child(root: Path) -> tuple[int, int]:
         os.close(tells)
         return pid, hears
 
-    def told(step: int):
+    def reporting(step: int):
         os.write(tells, b".")
         return batch(step)
 
     try:
-        fit(root, LONG, replace(QUIET, save_seconds=0.0), told, AT)
+        fit(root, LONG, replace(QUIET, save_seconds=0.0), reporting, AT)
     finally:
         os._exit(0)
 
@@ -44,7 +42,7 @@ def kill(root: Path, steps: int, delay: float) -> int:
     os.close(hears)
     assert os.WIFSIGNALED(status), "the run ended before it was killed"
     assert os.WTERMSIG(status) == signal.SIGKILL
-    saved = RunFolder(root, LONG).load_state()
+    saved = folder_of(root, LONG).load_state()
     return saved[1] if saved else 0
 
 

@@ -133,7 +133,7 @@ def test_the_grid_of_claims_is_brief_or_whole_and_takes_no_text_for_markup(tmp_p
         assert ("x > 1" in said) != brief
 
 
-@pytest.location.parametrize("content", ["{}", "nonsense", '"text"'])
+@pytest.mark.parametrize("content", ["{}", "nonsense", '"text"'])
 def test_a_claims_file_that_is_none_is_refused(tmp_path, content):
     (tmp_path / "claims.json").write_text(content)
     with pytest.raises(UsageError, match=r"claims\.json"):

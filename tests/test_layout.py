@@ -82,7 +82,7 @@ def test_a_patch_is_told_what_lies_inside_it_as_seen_from_its_middle():
     assert code[..., 1:].abs().max() <= 1
 
 
-@pytest.location.parametrize("layout_encoder", PLACINGS)
+@pytest.mark.parametrize("layout_encoder", PLACINGS)
 def test_absent_slots_say_nothing(layout_encoder):
     layout = random_places(8, 5)
     junk = layout._replace(at=torch.where(layout.present[..., None], layout.at, torch.nan))
@@ -104,8 +104,8 @@ def test_one_label_is_drawn_evenly_among_the_present():
     assert abs((dropped.sum(1) == 0).float().mean() - 0.25) < 0.03
 
 
-@pytest.location.parametrize("config", NETS, ids=lambda c: type(getattr(c, "net", c)).__name__)
-@pytest.location.parametrize("layout_encoder", PLACINGS, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("config", NETS, ids=lambda c: type(getattr(c, "net", c)).__name__)
+@pytest.mark.parametrize("layout_encoder", PLACINGS, ids=lambda p: type(p).__name__)
 def test_every_placing_enters_every_network_and_only_its_reader_differs(config, layout_encoder):
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -126,7 +126,7 @@ def test_every_placing_enters_every_network_and_only_its_reader_differs(config, 
     assert from_json(to_json(layout_encoder)) == layout_encoder
 
 
-@pytest.location.parametrize("make", [lambda: Grid(cells=0), lambda: List(slots=0), lambda: Null(dropout=2.0)])
+@pytest.mark.parametrize("make", [lambda: Grid(cells=0), lambda: List(slots=0), lambda: Null(dropout=2.0)])
 def test_impossible_placings_are_refused(make):
     with pytest.raises(ValueError, match=r"cells|slots|dropout"):
         make()

@@ -48,7 +48,7 @@ def showing(objects: Objects, own: float, others: float, unconditional: float):
     return answer
 
 
-@pytest.location.parametrize("shown", [(1.0, 0.0, 0.0), (0.9, 0.3, 0.1), (1.0, 0.1, 0.6), (0.2, -0.4, 1.3)])
+@pytest.mark.parametrize("shown", [(1.0, 0.0, 0.0), (0.9, 0.3, 0.1), (1.0, 0.1, 0.6), (0.2, -0.4, 1.3)])
 def test_what_is_shown_is_what_is_measured_and_foretells_the_sum(objects, layout, shown):
     model = showing(objects, *shown)
     (found,) = leakages(model, model, SCHEDULE, objects, layout, (0.001,), seeded(1))
@@ -66,7 +66,7 @@ def test_the_background_may_be_another_model(objects, layout):
     assert found.leakage == pytest.approx(0.2)
 
 
-@pytest.location.parametrize("empty", [True, False])
+@pytest.mark.parametrize("empty", [True, False])
 def test_where_every_picture_holds_one_object_the_sum_of_two_shows_half_of_each(empty):
     """Exact denoisers of a world with one object at one of eight layout. GivenEmbedding of one, an answer is that picture, whatever it
     sees. GivenEmbedding of nothing it is empty, or (Bayes) one of the two that are seen."""

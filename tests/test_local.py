@@ -46,9 +46,9 @@ def patch(row: int, column: int, reach: int) -> torch.Tensor:
     return inside
 
 
-@pytest.location.parametrize("reach", [0, 1, 2, 3, 7])
-@pytest.location.parametrize("where", [(0, 0), (7, 8)])
-@pytest.location.parametrize(("stages", "fine"), [(1, 0), (2, 0), (4, 0), (2, 8)])
+@pytest.mark.parametrize("reach", [0, 1, 2, 3, 7])
+@pytest.mark.parametrize("where", [(0, 0), (7, 8)])
+@pytest.mark.parametrize(("stages", "fine"), [(1, 0), (2, 0), (4, 0), (2, 8)])
 def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, stages, fine):
     net, (x, t) = opened(reach, stages=stages, fine=fine, always=bool(fine)), picture()
     x.requires_grad_()
@@ -59,9 +59,9 @@ def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, s
         assert (pulled[..., inside] != 0).all()
 
 
-@pytest.location.parametrize("layout_encoder", [Grid(cells=CELLS), List()], ids=["grid", "list"])
-@pytest.location.parametrize(("reach", "stages"), [(0, 1), (1, 2), (2, 1), (2, 2), (7, 2)])
-@pytest.location.parametrize("more", WAYS, ids=str)
+@pytest.mark.parametrize("layout_encoder", [Grid(cells=CELLS), List()], ids=["grid", "list"])
+@pytest.mark.parametrize(("reach", "stages"), [(0, 1), (1, 2), (2, 1), (2, 2), (7, 2)])
+@pytest.mark.parametrize("more", WAYS, ids=str)
 def test_a_place_changes_every_pixel_whose_patch_holds_it_and_no_other(layout_encoder, reach, stages, more):
     net, (x, t) = opened(reach, layout_encoder, stages=stages, **more), picture()
     for slot in range(4):
@@ -70,7 +70,7 @@ def test_a_place_changes_every_pixel_whose_patch_holds_it_and_no_other(layout_en
         assert torch.equal(changed, patch(row, column, reach))
 
 
-@pytest.location.parametrize("more", WAYS, ids=str)
+@pytest.mark.parametrize("more", WAYS, ids=str)
 def test_a_cell_is_denoised_from_its_patch_alone(more):
     """The literal form: keep one patch and its layout, put junk everywhere else, and the cell's answer is the same."""
     net, (x, t) = opened(2, **more), picture()
@@ -83,7 +83,7 @@ def test_a_cell_is_denoised_from_its_patch_alone(more):
         assert torch.equal(net(junk, t, told)[..., row, column], whole[..., row, column])
 
 
-@pytest.location.parametrize("fine", [0, 8])
+@pytest.mark.parametrize("fine", [0, 8])
 def test_the_largest_reach_gives_the_whole_picture_with_the_same_weights(fine):
     far, close, (x, t) = opened(CELLS - 1, fine=fine), opened(1, fine=fine), picture()
     assert {k: v.shape for k, v in far.state_dict().items()} == {k: v.shape for k, v in close.state_dict().items()}
@@ -93,8 +93,8 @@ def test_the_largest_reach_gives_the_whole_picture_with_the_same_weights(fine):
     assert (far(x, t, PLACES) != far(x, t, PLACES.without(1))).all()
 
 
-@pytest.location.parametrize(("cells", "side"), [(8, 24), (8, 32), (4, 32)])
-@pytest.location.parametrize("reach", [0, 1, 2])
+@pytest.mark.parametrize(("cells", "side"), [(8, 24), (8, 32), (4, 32)])
+@pytest.mark.parametrize("reach", [0, 1, 2])
 def test_convolutions_over_pixels_end_within_the_patch_whatever_the_cells_are(cells, side, reach):
     """Cells of three pixels are not folded; of those of eight, few layers see little."""
     net = LocalConfig(cells, reach, width=16, depth=2, heads=2, fine=4).build(List(), (3, side, side)).fine
@@ -123,7 +123,7 @@ def test_a_cell_knows_where_it_is():
     assert torch.cdist(cells, cells)[~torch.eye(CELLS**2, dtype=torch.bool)].min() > 1e-4
 
 
-@pytest.location.parametrize("reach", [0, 2, 7])
+@pytest.mark.parametrize("reach", [0, 2, 7])
 def test_sees_marks_the_pixels_that_a_condition_can_change(reach):
     net, (x, t) = opened(reach), picture()
     told = PLACES.keep(torch.tensor([[True, False, True, False]]))
@@ -151,7 +151,7 @@ def test_radii_add_up_to_the_reach():
             assert max(radii) - min(radii) <= 1
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     "bad", [{"reach": 16}, {"reach": -1}, {"width": 30}, {"depth": 3}, {"cells": 0}, {"heads": 3}, {"fine": -1}]
 )
 def test_impossible_networks_are_refused(bad):

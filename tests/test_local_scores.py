@@ -41,7 +41,7 @@ def test_every_figure_is_drawn(rows, tmp_path):
         assert figure.caption
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     "wrong", ["blocks=1", "tilt=0", "link=1", "sigmas=[1,0.5]", "lit=[0,8]", "clutter=1", "modes=20", "grid=2"]
 )
 def test_nonsense_settings_get_one_clear_line(wrong):

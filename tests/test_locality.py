@@ -14,7 +14,7 @@ from recombine.nets.unet import UNetConfig
 from recombine.objectives.edm import Edm
 from recombine.objectives.process import Flow
 from recombine.rng import seeded
-from recombine.theory.mixtures import Exact, asking
+from recombine.theory.mixtures import Exact, condition_of
 from recombine.theory.projective import Joint, Projective, Tilted, random_mixture
 from recombine.worlds.layout import Layout
 from recombine.worlds.shapes2d import Shapes2D
@@ -57,7 +57,7 @@ def test_distance_is_the_larger_axis_in_sides_of_the_picture():
     assert d[3, 7] == pytest.approx(15 / 16 - 0.25)
 
 
-@pytest.location.parametrize("reach", [0, 1, 2])
+@pytest.mark.parametrize("reach", [0, 1, 2])
 def test_both_are_exactly_one_for_a_local_network_and_not_for_a_whole_one(reach):
     radius = (reach + 1) / CELLS
     for config, local in ((LocalConfig(CELLS, reach, 16, 2, 2), True), (GlobalConfig(UNetConfig((8, 16), 1, 2, 16)), False)):
@@ -121,7 +121,7 @@ def test_where_no_condition_has_an_effect_nothing_is_said_of_where_it_lies():
     assert late.condition == late.levels[1].condition < 1, "the mean is over the times at which there is one"
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("what", "says"),
     [
         (lambda: ask(lambda x, t, c: x * math.nan), "not finite"),
@@ -168,7 +168,7 @@ def test_exact_laws_a_composition_is_local_and_a_tilted_one_is_not():
     x = torch.randn(6, 1, 4, 4, generator=rng, dtype=torch.float64)
     at = torch.tensor([[0.25, 0.25], [0.75, 0.25], [0.25, 0.75]], dtype=torch.float64).expand(6, -1, -1)
     local, tilted = (
-        locality(Exact(kind, Flow()), Flow(), x, asking((0, 0, 0), 6), (0.3, 0.6), seeded("m"), 8, 0.25, at)
+        locality(Exact(kind, Flow()), Flow(), x, condition_of((0, 0, 0), 6), (0.3, 0.6), seeded("m"), 8, 0.25, at)
         for kind in (Joint(law), Tilted(law, 2.0))
     )
     assert local.pixel == pytest.approx(1, abs=1e-9)

@@ -21,7 +21,7 @@ SHAPE = (4, 3, 5)
 CODES = torch.randn(11, 4, generator=seeded("codes"))
 NET = DiTConfig(TransformerConfig(depth=2, width=32, heads=2), patch=1)
 HEADS = {"categorical": Categorical(), "mixture": Mixture(4), "denoising": Denoising(3, 16, 1, 2)}
-each_head = pytest.location.parametrize("head", HEADS.values(), ids=HEADS)
+each_head = pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 
 
 def made(objective: Masked, noise: float = 0.3) -> nn.Module:
@@ -73,7 +73,7 @@ def test_decoding_fills_every_token_and_is_a_function_of_its_stream(head):
         assert torch.isfinite(draw(3, steps=steps)).all()
 
 
-@pytest.location.parametrize("causal", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
 def test_categorical_decoding_gives_codes_and_only_codes(causal):
     objective = Masked(Categorical(), causal)
     net, (_, condition) = made(objective), some()
@@ -81,7 +81,7 @@ def test_categorical_decoding_gives_codes_and_only_codes(causal):
     assert (tokens[:, :, None] == CODES).all(-1).any(-1).all()
 
 
-@pytest.location.parametrize(("length", "steps"), [*((49, n) for n in range(1, 50)), (64, 52), (15, 40), (3, 3), (1, 5)])
+@pytest.mark.parametrize(("length", "steps"), [*((49, n) for n in range(1, 50)), (64, 52), (15, 40), (3, 3), (1, 5)])
 def test_every_round_shows_something_and_the_last_shows_all(length, steps):
     left = Decoding(steps=steps).rounds(length)
     assert min(left) == 0, "never below"
@@ -90,7 +90,7 @@ def test_every_round_shows_something_and_the_last_shows_all(length, steps):
     assert all(b < a for a, b in zip([length, *left], left, strict=False))
 
 
-@pytest.location.parametrize("order", ["confidence", "random"])
+@pytest.mark.parametrize("order", ["confidence", "random"])
 def test_rounds_hide_fewer_and_fewer_and_never_change_what_is_shown(order):
     objective, masks, shown = Masked(), [], []
     net, (_, condition) = made(objective), some()
@@ -169,7 +169,7 @@ def test_the_auxiliary_loss_is_zero_where_the_predictor_is_right():
     assert float(objective.jepa.loss(net, wrong, seen, everything).detach().min()) > 0.1
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("objective", "net", "codes", "words"),
     [
         (Masked(), DiTConfig(NET.transformer, patch=4), CODES, "patch=1, not 4"),
@@ -182,7 +182,7 @@ def test_what_does_not_fit_is_refused_in_one_line(objective, net, codes, words):
         objective.network(net, Conditioning(), (4, 4, 4), WORLD.space, codes)
 
 
-@pytest.location.parametrize("wrong", [{"steps": 0}, {"choice": -1.0}, {"temperature": -0.1}])
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"choice": -1.0}, {"temperature": -0.1}])
 def test_decoding_refuses_nonsense(wrong):
     with pytest.raises(ValueError, match=r"not|must"):
         Decoding(**wrong)

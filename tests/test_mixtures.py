@@ -10,7 +10,7 @@ from recombine.objectives.solvers import Ancestral, Euler, Heun
 from recombine.rng import seeded
 from recombine.theory.divergence import gaps, remaining
 from recombine.theory.maps import Swirl, orthogonal, skewed
-from recombine.theory.mixtures import Exact, Exploding, Mixture, Score, asking, mixture, points, unconditional
+from recombine.theory.mixtures import Exact, Exploding, Mixture, Score, condition_of, mixture, points, unconditional
 from recombine.theory.projective import random_mixture
 
 SCHEDULES = [Flow(), Linear(), Exploding()]
@@ -105,7 +105,7 @@ def test_a_skew_does_not_commute_with_noise():
     assert (law(0).mapped(lean.matrix).score(lean(x), 1.0, 1.0) - wrong).abs().max() > 0.05
 
 
-@pytest.location.parametrize("change", [orthogonal(4, 1), skewed(4, 0.5), Swirl(1.3)])
+@pytest.mark.parametrize("change", [orthogonal(4, 1), skewed(4, 0.5), Swirl(1.3)])
 def test_maps_are_undone_by_their_inverse(change):
     z = at(5, 7, 4)
     torch.testing.assert_close(change.inverse(change(z)), z)
@@ -131,8 +131,8 @@ def test_de_bruijn_between_two_gaussians_is_exact():
     assert [g.kl for g in found] == pytest.approx(exact, rel=0.02, abs=1e-3)
 
 
-@pytest.location.parametrize("schedule", SCHEDULES)
-@pytest.location.parametrize("solver", [Euler(200), Heun(60), Ancestral(200)])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("solver", [Euler(200), Heun(60), Ancestral(200)])
 def test_solvers_draw_the_mixture(schedule, solver):
     means = torch.tensor([[-2.0, 0.0], [2.0, 1.0]], dtype=torch.float64)
     target = points(means, torch.tensor([0.3, 0.7], dtype=torch.float64).log(), 0.3)
@@ -147,7 +147,7 @@ def test_solvers_draw_the_mixture(schedule, solver):
 def test_a_batch_may_ask_for_different_things_in_any_shape():
     laws = {(0,): points(torch.ones(1, 4).double()), (None,): points(torch.zeros(1, 4).double())}
     conditional = lambda asked: unconditional(laws[asked])(asked)  # noqa: E731
-    condition = asking((0,), 3)._replace(present=torch.tensor([[True], [False], [True]]))
+    condition = condition_of((0,), 3)._replace(present=torch.tensor([[True], [False], [True]]))
     clean = Exact(conditional, Flow())(at(0, 3, 4).reshape(3, 1, 2, 2), torch.full((3,), 0.5).double(), condition)
     assert clean.shape == (3, 1, 2, 2)
     assert clean.mean((1, 2, 3)).tolist() == [1, 0, 1]

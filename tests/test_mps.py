@@ -66,7 +66,7 @@ def test_it_is_stopped_when_the_block_fails(service):
     assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
 
 
-@pytest.location.parametrize("broken", [{"status": 1}, {"trial": "raise SystemExit(1)"}])
+@pytest.mark.parametrize("broken", [{"status": 1}, {"trial": "raise SystemExit(1)"}])
 def test_where_it_does_not_work_all_goes_on_without_it(service, broken):
     told, notes = service(**broken), []
     with sharing.side_by_side(notes.append) as on:

@@ -1,25 +1,41 @@
-"""The studies of discrete against continuous: one thing changes at a time, verdicts follow from rows, own pictures go in."""
+"""The picture studies: one thing changes at a time, verdicts follow from rows, own pictures go in."""
 
 import csv
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from level_rows import accuracy_rows, verdict
 from PIL import Image
 from tiny import QUIET
 
-from recombine import cli
+from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError, digest, override
 from recombine.nets.conditioning import Conditioning
+from recombine.pipeline.job import ancestors
+from recombine.pipeline.plan import Command, Planned, planned
+from recombine.pipeline.run import collect, run
+from recombine.pipeline.worker import carry_out
 from recombine.rng import seeded
-from recombine.store import read_config, read_json, read_rows
-from recombine.studies import composition, conditioning, details, jepa, objectives, tokenizers, variation, where, which
-from recombine.studies.base import Rows
-from recombine.studies.lab import Lab
-from recombine.studies.runs import compute
-from recombine.studies.tokens import TokenizerRun
+from recombine.runs.models import ModelRun, model_jobs
+from recombine.runs.probes import ProbeCheck, ProbeRun
+from recombine.runs.tokenizers import TokenizerRun
+from recombine.store import read_json
+from recombine.studies import (
+    NAMES,
+    ablations,
+    composition,
+    conditioning,
+    find,
+    jepa,
+    jitter,
+    jitter_by_factor,
+    jitter_by_shape,
+    objectives,
+    tokenizers,
+)
+from recombine.studies.summary import summarise
 from recombine.tokenizers.pixels import Pixels
 from recombine.worlds.circles import Circles
 from recombine.worlds.factors import code
@@ -29,287 +45,277 @@ from recombine.worlds.shapes2d import Shapes2D
 SCALES = ("smoke", "laptop", "full")
 
 
-def accuracies(**means: float) -> Rows:
-    """Rows of three seeds: `name=level2`, seen 0.95, level 1 halfway; a perfect tokenizer."""
-    rows = [{"kind": "ceiling", "variant": n, "probe": "cnn", "level": 2, "joint": 1.0} for n in means]
-    for name, level2 in means.items():
-        variant = name.replace("_", "+").replace("0", ", ")
-        for level, joint in ((0, 0.95), (1, (0.95 + level2) / 2), (2, level2)):
-            for seed in range(3):
-                row = {"kind": "accuracy", "variant": variant, "seed": seed, "level": level, "step": 1, "joint": joint}
-                rows += [row | {"probe": p, "composition": "x"} for p in ("cnn", "oracle")]
-    return Rows(rows)
-
-
-@pytest.location.parametrize("scale", SCALES)
-@pytest.location.parametrize("study", [objectives, jepa])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("study", [objectives, jepa])
 def test_variants_differ_in_their_objective_alone(study, scale):
     settings = study.settings(scale)
     made = settings.variants()
-    shared = {digest(replace(r, objective=settings.recipe.objective)) for r in made.values()}
-    assert len(shared) == len({r.world for r in made.values()}) == (2 if study is jepa and scale == "full" else 1)
+    own = settings.recipe.objective
+    shared = {digest(replace(r, objective=own)) for r in made.values()}
+    worlds = 2 if study is jepa and scale == "full" else 1
+    assert len(shared) == len({r.world for r in made.values()}) == worlds
     assert len({digest(r) for r in made.values()}) == len(made)
     for recipe in made.values() if scale != "full" else ():
         recipe.check()
-        recipe.objective.network(
-            recipe.net, recipe.conditioning, recipe.shape, recipe.world.space, torch.randn(9, recipe.shape[0])
-        )
 
 
-def test_two_of_the_four_worlds_of_where_are_those_of_composition():
-    four, three = where.settings("full").variants(), composition.settings("full").variants()
-    shared = {"nowhere": "balanced", "everywhere": "varied"}
-    assert [digest(four[a]) for a in shared] == [digest(three[b]) for b in shared.values()]
+@pytest.mark.parametrize("scale", SCALES)
+def test_studies_share_the_runs_that_are_the_same(scale):
+    four, repair = objectives.settings(scale).variants(), jepa.settings(scale).variants()
+    amounts = jitter.settings(scale).variants()
+    wide = amounts["maskgit, wide"]
+    assert digest(four["maskgit"]) == digest(repair["maskgit"])
+    assert digest(repair.get("maskgit, wide", wide)) == digest(wide)
+    assert digest(four["dit"]) == digest(tokenizers.settings(scale).variants()["vq"])
+    assert digest(four["maskgit"]) == digest(ablations.settings(scale).variants()["maskgit"])
+    assert digest(four["dit"]) == digest(amounts["dit, usual"])
+
+
+def test_two_of_the_four_worlds_of_jitter_by_shape_are_those_of_composition():
+    four = jitter_by_shape.settings("full").variants()
+    three = composition.settings("full").variants()
+    assert digest(four["nowhere"]) == digest(three["balanced"])
+    assert digest(four["everywhere"]) == digest(three["wide"])
     assert len({digest(r) for r in four.values()}) == 4
 
 
-def test_what_varies_in_which_is_one_thing_at_a_time():
-    made = which.settings("full").variants()
-    assert digest(made["both"]) == digest(where.settings("full").variants()["everywhere"])
-    jitters = {w: (made[w].world.color_jitter > 0, made[w].world.size_jitter > 0) for w in made}
-    assert jitters == {"none": (False, False), "colour": (True, False), "size": (False, True), "both": (True, True)}
-    assert {r.probe_world for r in made.values()} == {which.settings("full").recipe.world}
+def test_jitter_by_factor_varies_one_factor_at_a_time():
+    made = jitter_by_factor.settings("full").variants()
+    everywhere = jitter_by_shape.settings("full").variants()["everywhere"]
+    assert digest(made["both"]) == digest(everywhere)
+    some = {w: (r.world.color_jitter > 0, r.world.size_jitter > 0) for w, r in made.items()}
+    assert list(some.values()) == [(False, False), (True, False), (False, True), (True, True)]
+    usual = jitter_by_factor.settings("full").recipe.world
+    assert {r.probe_world for r in made.values()} == {usual}
 
 
-@pytest.location.parametrize("scale", SCALES)
-def test_studies_share_runs_where_they_ask_the_same(scale):
-    four, repair, both = (
-        objectives.settings(scale).variants(),
-        jepa.settings(scale).variants(),
-        tokenizers.settings(scale),
-    )
-    assert digest(four["maskgit"]) == digest(repair["maskgit"])
-    varied = variation.settings(scale).variants()["maskgit, varied"]
-    assert digest(repair.get("maskgit, varied", varied)) == digest(varied)
-    assert digest(four["dit"]) == digest(both.variants()["vq"])
-    assert digest(four["maskgit"]) == digest(details.settings(scale).variants()["maskgit"])
-    assert digest(four["dit"]) == digest(variation.settings(scale).variants()["dit, usual"])
-
-
-def varying(*varied: float, plain: float = 0.0) -> dict[str, float]:
-    """Level 2 of the four families in the varied world, and in the others."""
-    worlds = zip(variation.FAMILIES, varied, strict=True)
-    return {f"{f}0{a}": y if a == "varied" else plain for f, y in worlds for a in variation.JUDGED}
-
-
-def repaired(maskgit: float, several: float) -> dict[str, float]:
-    """Level 2 where classes vary, without and with the auxiliary loss."""
-    return {"maskgit0varied": maskgit, "jepa0varied": several, "jepa0one layer0varied": 0.7}
-
-
-def coded(codes: float, pictures: float, dit: float = 0.1) -> dict[str, float]:
-    """Level 2 of MaskGIT where its tokenizer or it alone learns from pictures that vary; a DiT that does as it should, where
-    `dit` is low."""
-    base = {"maskgit": 0.0, "dit": 0.1, "dit0codes": dit, "dit0pictures": 0.9}
-    return base | {"maskgit0codes": codes, "maskgit0pictures": pictures}
-
-
-def halfway(maskgit: float, mar: float, dit: float) -> dict[str, float]:
-    """Level 2 with half of the variation, and GIVT's, which is not judged."""
-    return {"maskgit0half": maskgit, "givt0half": 0.4, "mar0half": mar, "dit0half": dit}
-
-
-LASTING = {"maskgit": 0.0, "maskgit0small": 0.0, "dit": 0.9, "dit0longer": 0.9, "dit0small": 0.9}
-LABELS = {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.1}
-
-
-@pytest.location.parametrize(
-    ("judge", "means", "verdict"),
-    [
-        (objectives.judge_maskgit, {"maskgit": 0.01, "dit": 0.9}, True),
-        (objectives.judge_maskgit, {"maskgit": 0.01, "dit": 0.02}, "partly"),
-        (objectives.judge_maskgit, {"maskgit": 0.6, "dit": 0.9}, False),
-        (objectives.judge_head, {"maskgit": 0.1, "givt": 0.7}, True),
-        (objectives.judge_head, {"maskgit": 0.4, "givt": 0.7}, "partly"),
-        (objectives.judge_head, {"maskgit": 0.9, "givt": 0.7}, False),
-        (objectives.judge_continuous, {"mar": 0.8, "dit": 0.9}, True),
-        (objectives.judge_continuous, {"mar": 0.2, "dit": 0.9}, "partly"),
-        (jepa.judge_repair, {"maskgit": 0.0, "jepa": 0.3}, True),
-        (jepa.judge_repair, {"maskgit": 0.5, "jepa": 0.3}, False),
-        (jepa.judge_where_classes_vary, repaired(0.6, 0.85), True),
-        (jepa.judge_where_classes_vary, repaired(0.6, 0.75), "partly"),
-        (jepa.judge_where_classes_vary, repaired(0.6, 0.6), False),
-        (jepa.judge_layers, {"jepa": 0.5, "jepa0one layer": 0.3}, True),
-        (jepa.judge_layers, {"jepa": 0.3, "jepa0one layer": 0.3}, False),
-        (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.3}, True),
-        (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.9, "dit0classes": 0.9}, "partly"),
-        (details.judge_labels, {"maskgit": 0.0, "dit": 0.9, "maskgit0classes": 0.0, "dit0classes": 0.9}, False),
-        (details.judge_centres, LABELS | {"maskgit0centres": 0.8, "dit0centres": 0.2}, True),
-        (details.judge_centres, LABELS | {"maskgit0centres": 0.8, "dit0centres": 0.9}, "partly"),
-        (details.judge_centres, LABELS | {"maskgit0centres": 0.0, "dit0centres": 0.9}, False),
-        (details.judge_wander, {"maskgit": 0.0, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, True),
-        (details.judge_wander, {"maskgit": 0.9, "maskgit0far": 0.9, "dit": 0.9, "dit0far": 0.9}, False),
-        (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.1}, True),
-        (details.judge_few, {"maskgit": 0.0, "maskgit0few": 0.0, "dit": 0.9, "dit0few": 0.9}, False),
-        (details.judge_rest, LASTING | {"maskgit0longer": 0.1, "maskgit0cool": 0.2}, True),
-        (details.judge_rest, LASTING | {"maskgit0longer": 0.9, "maskgit0cool": 0.2}, "partly"),
-        (details.judge_rest, LASTING | {"maskgit0longer": 0.9, "maskgit0cool": 0.9}, False),
-        (variation.judge_more, {"dit0usual": 0.5, "dit0plain": 0.1, "dit0varied": 0.9}, True),
-        (variation.judge_more, {"dit0usual": 0.9, "dit0plain": 0.1, "dit0varied": 0.5}, "partly"),
-        (variation.judge_more, {"dit0usual": 0.9, "dit0plain": 0.9, "dit0varied": 0.9}, False),
-        (variation.judge_all, varying(0.6, 0.7, 0.8, 0.9), True),
-        (variation.judge_all, varying(0.6, 0.1, 0.1, 0.9), "partly"),
-        (variation.judge_all, varying(0.6, 0.1, 0.1, 0.2), False),
-        (variation.judge_all, varying(0.1, 0.9, 0.9, 0.9), False),
-        (variation.judge_all, varying(0.6, 0.7, 0.8, 0.9, plain=0.5), False),
-        (variation.judge_order, varying(0.6, 0.75, 0.8, 0.9), True),
-        (variation.judge_order, varying(0.6, 0.1, 0.8, 0.9), "partly"),
-        (variation.judge_order, varying(0.9, 0.8, 0.8, 0.95), False),
-        (variation.judge_between, halfway(0.1, 0.8, 0.9), True),
-        (variation.judge_between, halfway(0.2, 0.8, 0.9), "partly"),
-        (variation.judge_between, halfway(0.1, 0.5, 0.9), "partly"),
-        (variation.judge_between, halfway(0.6, 0.8, 0.9), False),
-        (variation.judge_between, halfway(0.0, 0.2, 0.9), False),
-        (details.judge_codes, coded(0.1, 0.6), True),
-        (details.judge_codes, coded(0.1, 0.3), "partly"),
-        (details.judge_codes, coded(0.4, 0.8), "partly"),
-        (details.judge_codes, coded(0.1, 0.2, dit=0.9), False),
-        (tokenizers.judge_masked, {"givt on vae": 0.8, "mar on vae": 0.9, "vae": 0.9}, True),
-        (tokenizers.judge_masked, {"givt on vae": 0.1, "mar on vae": 0.9, "vae": 0.9}, "partly"),
-        (tokenizers.judge_latents, {"vae": 0.9, "vq": 0.85}, True),
-        (tokenizers.judge_latents, {"vae": 0.99, "vq": 0.81}, "partly"),
-        (tokenizers.judge_latents, {"vae": 0.3, "vq": 0.4}, False),
-    ],
-)
-def test_verdicts_follow_from_rows(judge, means, verdict):
-    assert judge(accuracies(**means)).holds == verdict
-
-
-def test_where_labels_make_no_difference_there_is_nothing_to_explain():
-    same = LABELS | {"maskgit0classes": 0.1, "maskgit0centres": 0.9, "dit0centres": 0.1}
-    with pytest.raises(LookupError, match="nothing to explain"):
-        details.judge_centres(accuracies(**same))
-
-
-def test_the_linear_probe_speaks_only_where_it_is_right_on_real_pictures():
-    linear = Rows(r | {"probe": "linear"} for r in accuracies(maskgit=0.5, dit=0.5) if r["probe"] == "cnn")
-
-    def said(joint: float) -> dict:
-        real = Rows([{"kind": "probe", "probe": "linear", "joint": j} for j in (1.0, joint)])
-        return objectives.judge_maskgit(Rows([*accuracies(maskgit=0.0, dit=0.9), *linear, *real])).measured
-
-    assert said(0.96)["maskgit, linear probe"] == 0.5
-    assert "maskgit, linear probe" not in said(0.6)
-
-
-def test_a_gain_must_stand_clear_of_its_seeds():
-    rows = accuracies(jepa=0.5, jepa0one_layer=0.3)
-    rows = Rows(r | {"variant": r["variant"].replace("+", " ")} for r in rows)
-    noisy = Rows(
-        r | {"joint": r["joint"] + (0.4 * (r.get("seed", 1) - 1) if r["variant"] == "jepa" else 0)} for r in rows
-    )
-    assert jepa.judge_layers(rows).holds is True
-    assert jepa.judge_layers(noisy).holds == "partly"
-    with pytest.raises(LookupError, match="nothing to repair"):
-        jepa.judge_repair(accuracies(maskgit=0.9, jepa=0.95))
-
-
-def test_a_level_that_was_not_measured_gives_no_verdict():
-    rows = Rows(r for r in accuracies(maskgit=0.0, givt=1.0) if r["level"] < 2)
-    with pytest.raises(LookupError):
-        objectives.judge_head(rows)
-
-
-def test_conditioning_is_judged_by_its_order():
-    rows = lambda full, quantised, dropped: accuracies(  # noqa: E731
-        continuous=full, continuous_dropout=dropped, quantised=quantised, quantised_dropout=dropped, quantised_zero=0.0
-    )
-    assert conditioning.judge_order(rows(1.0, 0.6, 0.1)).holds is True
-    assert conditioning.judge_order(rows(1.0, 0.95, 0.1)).holds == "partly"
-    assert conditioning.judge_order(rows(0.5, 0.9, 0.9)).holds is False
-
-
-def test_a_ceiling_is_judged_by_all_against_seen():
-    def rows(seen_only: float) -> Rows:
-        made = lambda kind, data, level, joint: [  # noqa: E731
-            {
-                "kind": "ceiling",
-                "variant": f"{kind}, {data}",
-                "seed": s,
-                "level": level,
-                "probe": "oracle",
-                "joint": joint,
-            }
-            for s in range(3)
-        ]
-        parts = [made(k, d, n, seen_only if (d, n) == ("seen", 2) else 1.0)
-                 for k in tokenizers.KINDS for d in ("all", "seen") for n in (0, 1, 2)]  # fmt: skip
-        return Rows(r for p in parts for r in p)
-
-    assert tokenizers.judge_ceiling(rows(0.3)).holds is True
-    assert tokenizers.judge_ceiling(rows(0.95)).holds is False
-
-
-def test_worlds_that_differ_are_judged_by_probes_of_their_own_unless_they_must_be_compared(tmp_path):
-    settings = override(
-        details.settings("smoke"), "world.size=16", "wander=0.3", "evaluation.samples=2", "probe_steps=2",
-        "recipe.train.steps=2", "tokenizer.steps=2", "checkpoints=[0]",
-    )  # fmt: skip
-    lab = Lab(QUIET, tmp_path, "smoke", 1)
-    made = settings.variants()
-    plain = {f"{f}, plain": made[f].varying(0.0, 0.0) for f in ("maskgit", "dit")}
-    rows = Rows(compute(plain | {n: made[n] for n in ("maskgit, far", "dit, far")}, lab))
-    first, second = rows.where(kind="probe", variant=None), rows.where(kind="probe", variant="maskgit, far")
-    assert len(first) == len(second) == 32
-    assert {r.get("variant") for r in rows.where(kind="probe")} == {None, "maskgit, far"}
-    models = {f"{f}, {d}" for f in ("maskgit", "dit") for d in ("far", "plain")}
-    assert {r["variant"] for r in rows.where(kind="accuracy")} == models
-    weights = list(tmp_path.glob("runs/*/model.safetensors"))
-    assert len(weights) == 2 * 2 + 2 * (1 + 2), "two trained probes, a tokenizer and two models in each of two worlds"
-
-
-def test_what_varies_more_or_less_is_judged_in_the_usual_world():
-    made = override(variation.settings("smoke"), "wander=0.3").variants()
-    usual = made["dit, usual"]
-    assert {made[f"dit, {a}"].probe_world for a in ("plain", "varied")} == {usual.world}
-    assert len({made[f"dit, {a}"].world for a in variation.JUDGED}) == 3
-    other = replace(usual, evaluation=replace(usual.evaluation, probe_world=Shapes2D(colors=("red", "green"))))
-    with pytest.raises(UsageError, match="other factors"):
-        other.check()
-
-
-def test_the_amounts_of_variation_lie_in_order_and_half_is_half():
-    made = variation.settings("full").variants()
-    jitters = [(w.color_jitter, w.size_jitter) for w in (made[f"mar, {a}"].world for a in variation.AMOUNTS)]
+def test_the_amounts_of_jitter_lie_in_order_half_is_half_and_all_are_scored_alike():
+    made = jitter.settings("full").variants()
+    worlds = [made[f"mar, {a}"].world for a in jitter.AMOUNTS]
+    jitters = [(w.color_jitter, w.size_jitter) for w in worlds]
     assert jitters == sorted(jitters)
     assert jitters[2] == tuple(x / 2 for x in jitters[3])
+    assert {made[f"mar, {a}"].probe_world for a in jitter.AMOUNTS} == {worlds[1]}
 
 
-def test_a_tokenizer_may_learn_from_other_pictures_than_the_model(tmp_path):
-    settings = override(
-        details.settings("smoke"), 'details=["base","codes","pictures"]', "world.size=16", "evaluation.samples=2",
-        "probe_steps=2", "recipe.train.steps=2", "tokenizer.steps=2", "checkpoints=[0]",
-    )  # fmt: skip
+def of(family: str, **heights: float) -> dict[str, float]:
+    """base=0.1, far=0.9 -> the names of a family's ablations or amounts."""
+    return {family if a == "base" else f"{family}, {a}": y for a, y in heights.items()}
+
+
+def amounts(*wide: float, none: float = 0.0) -> dict[str, float]:
+    """Level 2 of the four families with wide jitter, and with less."""
+    named = zip(jitter.FAMILIES, wide, strict=True)
+    return {k: y for f, w in named for k, y in of(f, none=none, usual=none, wide=w).items()}
+
+
+def half(maskgit: float, mar: float, dit: float) -> dict[str, float]:
+    return {"maskgit, half": maskgit, "givt, half": 0.4, "mar, half": mar, "dit, half": dit}
+
+
+def codes(maskgit: float, pictures: float, dit: float = 0.1) -> dict[str, float]:
+    base = of("maskgit", base=0.0, codes=maskgit, pictures=pictures)
+    return base | of("dit", base=0.1, codes=dit, pictures=0.9)
+
+
+def conditions(full: float, quantised: float, dropped: float) -> dict[str, float]:
+    heights = {"continuous": full, "quantised": quantised, "quantised+zero": 0.0}
+    return heights | {"continuous+dropout": dropped, "quantised+dropout": dropped}
+
+
+VALUES = of("maskgit", base=0.0) | of("dit", base=0.9)
+LABELS = of("maskgit", base=0.0, classes=0.9) | of("dit", base=0.9, classes=0.1)
+LASTING = of("maskgit", base=0.0, small=0.0) | of("dit", base=0.9, longer=0.9, small=0.9)
+ON_VAE = {"mar on vae": 0.9, "vae": 0.9}
+SHAPES = {"nowhere": 0.0, "everywhere": 1.0}
+YES, PARTLY, NO, OPEN = "supported", "partly supported", "contradicted", "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("study", "id", "heights", "expected"),
+    [
+        (objectives, "D2", {"maskgit": 0.1, "givt": 0.75}, YES),
+        (objectives, "D2", {"maskgit": 0.9, "givt": 0.7}, OPEN),
+        (objectives, "D3", {"mar": 0.85, "dit": 0.9}, YES),
+        (objectives, "D3", {"mar": 0.2, "dit": 0.9}, PARTLY),
+        (jepa, "D6", {"maskgit": 0.0, "jepa": 0.5}, YES),
+        (jepa, "D6", {"maskgit": 0.5, "jepa": 0.3}, OPEN),
+        (jepa, "D6", {"maskgit": 0.9, "jepa": 0.95}, "not measured"),
+        (jepa, "D7", {"jepa": 0.6, "jepa, one layer": 0.3}, YES),
+        (jepa, "D7", {"jepa": 0.3, "jepa, one layer": 0.3}, OPEN),
+        (jepa, "B24", {"maskgit, wide": 0.5, "jepa, wide": 0.9, "jepa, one layer, wide": 0.7}, YES),
+        (jepa, "B24", {"maskgit, wide": 0.6, "jepa, wide": 0.6, "jepa, one layer, wide": 0.7}, NO),
+        (ablations, "B6", LABELS, YES),
+        (ablations, "B6", VALUES | {"maskgit, classes": 0.9, "dit, classes": 0.9}, PARTLY),
+        (ablations, "B6", {k: 0.5 for k in LABELS}, NO),
+        (ablations, "B7", of("maskgit", base=0.0, far=0.9) | of("dit", base=0.9, far=0.9), YES),
+        (ablations, "B7", of("maskgit", base=0.9, far=0.9) | of("dit", base=0.9, far=0.9), NO),
+        (ablations, "B8", of("maskgit", base=0.0, few=0.0) | of("dit", base=0.9, few=0.1), YES),
+        (ablations, "B8", of("maskgit", base=0.0, few=0.0) | of("dit", base=0.9, few=0.9), NO),
+        (ablations, "B20", LASTING | of("maskgit", longer=0.1, cool=0.2), YES),
+        (ablations, "B20", LASTING | of("maskgit", longer=0.9, cool=0.2), PARTLY),
+        (ablations, "B23", codes(0.1, 0.8), YES),
+        (ablations, "B23", codes(0.1, 0.2), PARTLY),
+        (jitter, "B10", of("dit", none=0.1, usual=0.5, wide=0.9), YES),
+        (jitter, "B10", of("dit", none=0.1, usual=0.9, wide=0.6), PARTLY),
+        (jitter, "B10", of("dit", none=0.9, usual=0.9, wide=0.1), NO),
+        (jitter, "B18", amounts(0.7, 0.7, 0.8, 0.9), YES),
+        (jitter, "B18", amounts(0.6, 0.1, 0.1, 0.9), PARTLY),
+        (jitter, "B18", amounts(0.1, 0.1, 0.1, 0.1), NO),
+        (jitter, "B19", amounts(0.5, 0.75, 0.8, 0.9), YES),
+        (jitter, "B19", amounts(0.6, 0.1, 0.8, 0.9), PARTLY),
+        (jitter, "B19", amounts(0.9, 0.7, 0.7, 0.7), NO),
+        (jitter, "B22", half(0.05, 0.85, 0.9), YES),
+        (jitter, "B22", half(0.5, 0.85, 0.9), PARTLY),
+        (jitter, "B22", half(0.6, 0.2, 0.2), NO),
+        (tokenizers, "B12", ON_VAE | {"givt on vae": 0.85}, YES),
+        (tokenizers, "B12", ON_VAE | {"givt on vae": 0.1}, PARTLY),
+        (tokenizers, "D4", {"vae": 0.9, "vq": 0.88}, YES),
+        (tokenizers, "D4", {"vae": 0.99, "vq": 0.5}, PARTLY),
+        (tokenizers, "D4", {"vae": 0.3, "vq": 0.6}, OPEN),
+        (conditioning, "D5", conditions(1.0, 0.6, 0.1), YES),
+        (conditioning, "D5", conditions(1.0, 0.98, 0.1), PARTLY),
+        (conditioning, "D5", conditions(0.5, 0.9, 0.9), OPEN),
+        (composition, "D5a", {"balanced": 1.0}, YES),
+        (composition, "D5a", {"balanced": 0.8}, OPEN),
+        (composition, "B4", {"balanced": 0.9, "raw": 0.2}, YES),
+        (composition, "B4", {"balanced": 0.5, "raw": 0.5}, NO),
+        (composition, "B16", {"wide": 1.0, "balanced": 0.5}, YES),
+        (composition, "B16", {"wide": 0.8, "balanced": 0.1}, PARTLY),
+        (composition, "B16", {"wide": 0.3, "balanced": 0.3}, NO),
+        (jitter_by_shape, "B21", SHAPES | {"triangles": 0.9, "circles": 0.3}, YES),
+        (jitter_by_shape, "B21", SHAPES | {"triangles": 1.0, "circles": 0.6}, PARTLY),
+        (jitter_by_shape, "B21", SHAPES | {"triangles": 0.1, "circles": 0.9}, NO),
+    ],
+)  # fmt: skip
+def test_verdicts_follow_from_rows(study, id, heights, expected):
+    assert verdict(study.STUDY, id, accuracy_rows(heights)) == expected
+
+
+@pytest.mark.parametrize(
+    ("maskgit", "dit", "expected"),
+    [(0.85, 0.15, YES), (0.85, 0.9, PARTLY), (0.0, 0.9, NO)],
+)
+def test_centres_make_most_of_the_difference_that_classes_make(maskgit, dit, expected):
+    spread = (-0.02, -0.01, 0.0, 0.01, 0.02)
+    heights = LABELS | {"maskgit, centres": maskgit, "dit, centres": dit}
+    noisy = {k: [min(1.0, max(0.0, y + s)) for s in spread] for k, y in heights.items()}
+    assert verdict(ablations.STUDY, "B9", accuracy_rows(noisy)) == expected
+    same = noisy | {"maskgit, classes": noisy["maskgit"]}
+    assert verdict(ablations.STUDY, "B9", accuracy_rows(same)) == "not measured"
+
+
+def test_maskgit_fails_by_itself_or_not_at_all():
+    def given(maskgit: float, dit: float, ceiling: float = 1.0) -> str:
+        about = {"kind": "ceiling", "variant": "maskgit", "probe": "open-set", "level": 2}
+        limits = [about | {"seed": s, "joint": ceiling} for s in range(5)]
+        rows = accuracy_rows({"maskgit": maskgit, "dit": dit})
+        return verdict(objectives.STUDY, "D1", [*rows, *limits])
+
+    assert given(0.01, 0.9) == YES
+    assert given(0.01, 0.02) == given(0.6, 0.9) == given(0.01, 0.9, ceiling=0.5) == PARTLY
+
+
+def test_noise_over_seeds_makes_a_gain_inconclusive():
+    rows = accuracy_rows({"jepa": [0.1, 0.9, 0.5, 0.2, 0.8], "jepa, one layer": 0.3})
+    assert verdict(jepa.STUDY, "D7", rows) == OPEN
+
+
+def test_rows_that_lack_a_level_give_no_verdict():
+    rows = [r for r in accuracy_rows({"maskgit": 0.0, "givt": 1.0}) if r["level"] < 2]
+    assert verdict(objectives.STUDY, "D2", rows) == "not measured"
+
+
+OWN = jitter_by_factor.OWN
+DRAWN = {*OWN.items(), *((c, "both") for c in OWN)}
+EVERYWHERE = {(c, w) for c in OWN for w in jitter_by_factor.WORLDS}
+
+
+@pytest.mark.parametrize(
+    ("drawn", "expected"),
+    [(DRAWN, YES), (DRAWN | {("110", "size")}, PARTLY), (EVERYWHERE, PARTLY), (set(), NO)],
+)
+def test_each_factor_must_be_learned_from_its_own_jitter(drawn, expected):
+    rows = []
+    for composition_, world in EVERYWHERE:
+        level, height = composition_.count("1") - 1, float((composition_, world) in drawn)
+        some = [r for r in accuracy_rows({world: height}) if r["level"] == level]
+        rows += [r | {"joint": height, "composition": composition_} for r in some]
+    assert verdict(jitter_by_factor.STUDY, "B25", rows) == expected
+
+
+@pytest.mark.parametrize(("seen_only", "expected"), [(0.3, YES), (0.95, PARTLY)])
+def test_a_ceiling_is_decided_by_all_against_seen(seen_only, expected):
+    rows = []
+    for kind in tokenizers.KINDS:
+        for data in ("all", "seen"):
+            some = accuracy_rows({f"{kind}, {data}": 1.0 if data == "all" else seen_only}, seen=1.0)
+            rows += [r | {"kind": "ceiling"} for r in some]
+    assert verdict(tokenizers.STUDY, "D10", rows) == expected
+
+
+def test_claims_of_the_paper_list_what_differs_and_are_never_called_contradicted():
+    studies = [find(n) for n in NAMES[:12]]
+    papers = [c for s in studies for c in s.claims if c.paper.startswith("A, ")]
+    own = [c for c in papers if not c.paper.endswith("left open")]
+    assert own
+    assert all(c.deviations and not c.faithful for c in own)
+
+
+SHORT = (
+    "world.size=16",
+    "evaluation.samples=2",
+    "probe_steps=2",
+    "evaluation.real=4",
+    "recipe.train.steps=2",
+    "tokenizer.steps=2",
+    "checkpoints=[0]",
+)
+
+
+def test_each_world_is_scored_by_probes_of_its_own_unless_it_must_be_compared():
+    made = override(ablations.settings("smoke"), *SHORT, "wander=0.3").variants()
+    none = {f"{f}, none": made[f].with_jitter(0.0, 0.0) for f in ("maskgit", "dit")}
+    far = {n: made[n] for n in ("maskgit, far", "dit, far")}
+    jobs = model_jobs(none | far, 1)
+    tasks = list(ancestors(job.task for job in jobs))
+    counts = [sum(isinstance(t, kind) for t in tasks) for kind in (ProbeRun, TokenizerRun, ModelRun)]
+    assert counts == [4, 2, 4], "two probes and a tokenizer in each of two worlds"
+    checks = [dict(j.labels).get("variant") for j in jobs if isinstance(j.task, ProbeCheck)]
+    assert checks == [None, "maskgit, far"]
+
+
+def test_a_tokenizer_may_learn_from_other_pictures_than_the_model():
+    settings = override(ablations.settings("smoke"), 'ablations=["base","codes","pictures"]')
     made = settings.variants()
     usual, other = made["dit"], made["dit, codes"]
     assert replace(other, tokenizer_world=None) == usual
-    assert made["dit, pictures"].coded == usual.world
-    assert made["dit, pictures"].world == other.coded
-    rows = Rows(compute({n: made[n] for n in ("dit", "dit, codes")}, Lab(QUIET, tmp_path, "smoke", 1)))
-    learned = [c for p in tmp_path.glob("runs/*") if type(c := read_config(p)) is TokenizerRun]
-    assert {c.world for c in learned} == {usual.world, usual.varying(*settings.varied).world}
-    assert {r["variant"] for r in rows.where(kind="ceiling")} == {"dit", "dit, codes"}
+    assert made["dit, pictures"].tokenizer_pictures == usual.world
+    assert made["dit, pictures"].world == other.tokenizer_pictures
+    tasks = ancestors(j.task for j in model_jobs({n: made[n] for n in ("dit", "dit, codes")}, 1))
+    learned = {t.world for t in tasks if isinstance(t, TokenizerRun)}
+    assert learned == {usual.world, usual.with_jitter(*settings.wide).world}
     with pytest.raises(UsageError, match="only a learned tokenizer"):
         replace(other, tokenizer=Pixels()).check()
     with pytest.raises(UsageError, match="another size"):
         replace(other, tokenizer_world=Shapes2D(size=20)).check()
     with pytest.raises(UsageError, match="tokenizer_world: it has other factors"):
-        replace(other, tokenizer_world=Shapes2D(size=16, colors=("red", "green"))).check()
+        replace(other, tokenizer_world=Shapes2D(size=28, colors=("red", "green"))).check()
 
 
-def test_dropping_to_zero_tells_a_whole_batch_the_first_class():
-    world, told = Shapes2D(), Conditioning("quantised", 0.5, dropped="zero")
+def test_dropping_to_zero_gives_a_whole_batch_the_first_class():
+    world, how = Shapes2D(), Conditioning("quantised", 0.5, dropped="zero")
     index = torch.ones(64, 3, dtype=torch.long)
     given = world.describe(index, world.canonical(index))
-    seen = [told.drop(given, world.space, seeded(step)) for step in range(40)]
-    assert all(c.present.all() for c in seen)
-    assert all(len(c.index.unique(dim=0)) == 1 for c in seen)
-    share = torch.stack([c.index[0] for c in seen]).float().mean(0)
+    batches = [how.drop(given, world.space, seeded(step)) for step in range(40)]
+    assert all(c.present.all() for c in batches)
+    assert all(len(c.index.unique(dim=0)) == 1 for c in batches)
+    share = torch.stack([c.index[0] for c in batches]).float().mean(0)
     assert ((share > 0.2) & (share < 0.8)).all()
-    for c in seen:
-        gone = c.index[0] == 0
-        assert torch.equal(c.value[0, :3] == 0, gone[1].expand(3))
-        assert torch.equal(c.value[0, 3] == 0, gone[2])
+    for c in batches:
+        dropped = c.index[0] == 0
+        assert torch.equal(c.value[0, :3] == 0, dropped[1].expand(3))
+        assert torch.equal(c.value[0, 3] == 0, dropped[2])
 
 
 @pytest.fixture
@@ -323,89 +329,97 @@ def folder(tmp_path) -> Path:
         table = csv.writer(file)
         table.writerow(["file", "form", "paint", "extent"])
         for i, (row, image) in enumerate(zip(index.tolist(), images, strict=True)):
-            Image.fromarray((image * 255).byte().permute(1, 2, 0).numpy()).save(root / f"{i}.png")
-            table.writerow([f"{i}.png", *(f.values[v] for f, v in zip(world.space.factors, row, strict=True))])
+            pixels = (image * 255).byte().permute(1, 2, 0).numpy()
+            Image.fromarray(pixels).save(root / f"{i}.png")
+            named = (f.values[v] for f, v in zip(world.space.factors, row, strict=True))
+            table.writerow([f"{i}.png", *named])
     return root
 
 
-def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path, monkeypatch):
-    words = ["run", "objectives", "--scale", "smoke", "--device", "cpu", "--out", str(tmp_path / "out")]
-    sets = [f"world={folder}", 'families=["maskgit","dit"]', "samples=2", "probe_steps=2"]
-    monkeypatch.setattr(sys, "argv", ["recombine", *words, *(w for s in sets for w in ("--set", s))])
-    cli.main()
-    done = tmp_path / "out" / "objectives"
-    rows = Rows(read_rows(done / "rows.jsonl"))
-    assert {r["variant"] for r in rows.where(kind="accuracy")} == {"maskgit", "dit"}
-    assert {"form", "paint", "extent"} <= set(rows.where(kind="ceiling")[0])
+def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path):
+    changes = (f"world={folder}", 'families=["maskgit","dit"]', "samples=2", "probe_steps=2")
+    out = tmp_path / "out"
+    command = Command(("objectives",), "smoke", 1, changes, "cpu", str(out))
+    for plan in run(command, "local", False, QUIET):
+        done = summarise(plan, out, "smoke", 1, {})
+    rows = read_table(done / "rows.parquet")
+    assert set(rows.where(kind="accuracy").unique("variant")) == {"maskgit", "dit"}
+    assert {"form", "paint", "extent"} <= set(rows.where(kind="ceiling").frame.columns)
     assert [c["verdict"] for c in read_json(done / "claims.json")] == ["smoke"] * 4
-    assert (done / "index.html").exists()
 
 
-def test_a_folder_without_pictures_of_what_is_new_is_asked_for_it(folder, tmp_path):
-    """Only the pictures of `seen` remain; the others are the novel compositions."""
+def test_a_folder_without_pictures_of_what_is_new_is_prompted_for_it(folder, tmp_path):
+    """The pictures of one form in one paint are left out: these compositions are new."""
     rows = list(csv.DictReader((folder / "factors.csv").read_text().splitlines()))
-    few = [r for r in rows if (r["form"], r["paint"]) != (rows[-1]["form"], rows[-1]["paint"])]
+    new = (rows[-1]["form"], rows[-1]["paint"])
     with open(folder / "few.csv", "w", newline="") as file:
         table = csv.DictWriter(file, rows[0])
         table.writeheader()
-        table.writerows(few)
+        table.writerows(r for r in rows if (r["form"], r["paint"]) != new)
     world = Folder.open(folder, "few.csv")
-    gone = [c for c in world.space.compositions if c not in world.present]
-    settings = override(objectives.settings("smoke"), 'families=["dit"]', "samples=2", "probe_steps=2")
+    absent = [code(c) for c in world.space.compositions if c not in world.present]
+    small = ('families=["dit"]', "samples=2", "probe_steps=2", "evaluation.real=4")
+    settings = override(objectives.settings("smoke"), *small)
     recipe = replace(settings.recipe, world=world)
     assert recipe.split.seen == world.present
-    assert gone
-    found = Rows(objectives.run(replace(settings, recipe=recipe), Lab(QUIET, tmp_path, "smoke", 1)))
-    assert {r["composition"] for r in found.where(kind="accuracy")} == {code(c) for c in world.space.compositions}
-    assert {r["level"] for r in found.where(kind="accuracy") if r["composition"] in map(code, gone)} == {1}
-    assert {r["composition"] for r in found.where(kind="probe")} == {code(c) for c in world.present}
+    jobs = tuple(objectives.jobs(replace(settings, recipe=recipe), 1))
+    carry_out([job.task for job in jobs], tmp_path, QUIET, {})
+    made = Table(collect(Planned(objectives.STUDY, settings, jobs), tmp_path))
+    scored = made.where(kind="accuracy")
+    assert set(scored.unique("composition")) == {code(c) for c in world.space.compositions}
+    assert {r["level"] for r in scored if r["composition"] in absent} == {1}
+    real = set(made.where(kind="probe").unique("composition"))
+    assert real == {code(c) for c in world.present}
     with pytest.raises(UsageError, match="there is no picture of"):
-        replace(recipe, seen=(gone[0],)).check()
+        replace(recipe, seen=(tuple(map(int, absent[0])),)).check()
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("study", "change", "message"),
     [
-        (objectives, "tokenizer=vae", "needs a codebook"),
-        (objectives, "recipe.net.patch=7", "patch=1, not 7"),
-        (jepa, "several.layers=[9]", "the network has 2 blocks"),
+        ("objectives", "tokenizer=vae", "needs a codebook"),
+        ("objectives", "recipe.net.patch=7", "patch=1, not 7"),
+        ("jepa", "several.layers=[9]", "the network has 2 blocks"),
+        ("composition", "seen=[[0,0,0],[0,0,2]]", "is no composition of factors with"),
     ],
 )
-def test_what_does_not_fit_is_told_before_any_work(study, change, message, tmp_path):
-    settings = override(study.settings("smoke"), change)
+def test_what_does_not_fit_is_refused_when_planning(study, change, message):
     with pytest.raises(UsageError, match=message):
-        study.run(settings, Lab(QUIET, tmp_path, "smoke", 1))
-    assert not (tmp_path / "runs").exists(), "nothing was trained"
+        planned(Command((study,), "smoke", 1, (change,)))
 
 
-@pytest.location.parametrize(
-    ("settings", "change", "says"),
+@pytest.mark.parametrize(
+    ("study", "change", "says"),
     [
-        (details, "longer=0", "steps must be positive"),
-        (details, 'details=["smaller"]', "smaller is none of base, classes"),
-        (details, "details=[]", "one or more of base"),
-        (variation, "amounts=[]", "one or more of plain"),
-        (variation, 'amounts=["plain","plain"]', "each once"),
-        (composition, 'signals=["raw","raw"]', "each once"),
-        (variation, "varied=[0.5,0.2]", "between 0 and 0.25"),
-        (variation, 'amounts=["much"]', "much is none of plain"),
-        (where, "varied=[0.2,0.9]", "between 0 and 0.2"),
-        (composition, "varied=[0.5,0.2]", "between 0 and 0.25"),
+        (ablations, "longer=0", "steps must be positive"),
+        (ablations, 'ablations=["smaller"]', "smaller is none of base, classes"),
+        (ablations, "ablations=[]", "one or more of base"),
+        (jitter, "amounts=[]", "one or more of none"),
+        (jitter, 'amounts=["none","none"]', "each once"),
+        (jitter, "wide=[0.5,0.2]", "between 0 and 0.25"),
+        (jitter, 'amounts=["much"]', "'much' is not one of none"),
+        (jitter_by_shape, "wide=[0.2,0.9]", "between 0 and 0.2"),
+        (composition, 'embedding_scales=["raw","raw"]', "each once"),
+        (composition, "wide=[0.5,0.2]", "between 0 and 0.25"),
+        (composition, "wide=[0.1]", "that of size"),
     ],
 )
-def test_settings_that_no_variant_can_be_made_of_are_refused_at_once(settings, change, says):
+def test_settings_of_which_no_variant_can_be_made_are_refused_at_once(study, change, says):
     with pytest.raises(UsageError, match=says) as error:
-        override(settings.settings("smoke"), change)
+        override(study.settings("smoke"), change)
     assert "\n" not in str(error.value)
 
 
-def test_a_detail_that_is_left_out_asks_nothing_of_the_network():
+def test_an_ablation_that_is_left_out_demands_nothing_of_the_network():
     odd = ("transformer.width=36", "transformer.heads=2")
-    assert override(details.settings("smoke"), 'details=["base"]', *odd).variants().keys() == {"maskgit", "dit"}
+    base = override(ablations.settings("smoke"), 'ablations=["base"]', *odd)
+    assert base.variants().keys() == {"maskgit", "dit"}
+    wrong = ('ablations=["small"]', "transformer.width=36", "transformer.heads=4")
     with pytest.raises(UsageError, match="width 18"):
-        override(details.settings("smoke"), 'details=["small"]', "transformer.width=36", "transformer.heads=4")
+        override(ablations.settings("smoke"), *wrong)
 
 
-def test_another_world_is_not_asked_to_vary():
+def test_a_world_without_jitter_gets_no_wide_variant():
     other = replace(composition.settings("full").recipe, world=Circles())
-    assert list(replace(composition.settings("full"), recipe=other).variants()) == ["balanced", "raw"]
+    made = replace(composition.settings("full"), recipe=other).variants()
+    assert list(made) == ["balanced", "raw"]

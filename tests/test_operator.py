@@ -98,7 +98,7 @@ def test_fresh_measures_again_what_was_measured(done, lab):
         assert sum_of.rows() == rows
 
 
-@pytest.location.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", SCALES)
 def test_models_differ_in_what_they_see_and_are_told_and_share_their_judge(scale):
     s = settings(scale)
     made = s.models()
@@ -232,7 +232,7 @@ def test_the_echo_is_judged_where_it_is_largest_and_in_every_seed():
     assert judge(claim, Rows(heard().where(variant="empty")), "full", 3, {}).word == "not measured"
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     "wrong", ["clutter=[0,1]", "clutter=[1]", "dropout=0", "recipe.layout_encoder.labelled=one", "recipe.layout_encoder=null"]
 )
 def test_nonsense_settings_get_one_clear_line(wrong):
@@ -254,7 +254,7 @@ def test_the_programs_in_the_docs_work_as_printed(capsys):
         assert leakage == 0
 
 
-@pytest.location.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", SCALES)
 def test_the_detector_is_the_one_of_length_and_knows_more_objects_than_are_asked_for(scale):
     own, other = settings(scale).recipe, scenes(scale).recipe
     assert digest(own.detector.config(own.crowd)) == digest(other.detector.config(other.crowd))

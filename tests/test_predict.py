@@ -8,7 +8,7 @@ import torch
 
 from recombine.rng import seeded
 from recombine.theory.predict import SPACES, Signals, flip, path, signals
-from recombine.theory.sim import Task, second_moment
+from recombine.theory.sim import IdentityMapping, second_moment
 from recombine.worlds.world import Rendered, World
 from recombine.worlds.circles import Circles
 from recombine.worlds.factors import Factor, FactorSpace
@@ -65,7 +65,7 @@ def test_the_pixel_signal_of_colour_is_its_distance_times_the_root_of_the_area()
     assert found["color"] == pytest.approx(math.sqrt(2) * 0.3 * float(one.norm()), rel=1e-4)
 
 
-@pytest.location.parametrize("space", SPACES)
+@pytest.mark.parametrize("space", SPACES)
 def test_a_factors_rate_grows_with_its_own_signal_and_spread(space):
     rates = lambda **world: signals(Circles(**world), space, raw=True, count=256).a  # noqa: E731
     weak, strong = rates(color_signal=0.1), rates(color_signal=0.2)
@@ -92,7 +92,7 @@ def test_worlds_with_more_or_other_factors_have_signals_too():
 
 def test_times_are_those_of_the_one_layer_model():
     found = Signals(("x", "y"), (1.0, 2.0), (0.0, 0.0))
-    a = Task((1.0, 2.0), 0.0, origin=True).a
+    a = IdentityMapping((1.0, 2.0), 0.0, origin=True).a
     for name, rate in zip("xy", a.tolist(), strict=True):
         assert 1 - math.exp(-rate * found.times(0.8)[name]) == pytest.approx(0.8)
 
@@ -115,7 +115,7 @@ def test_the_path_runs_straight_for_equal_signals_and_bends_to_the_stronger_one(
     assert (turn.cummax(0).values - turn).max() > 0.05, "the weak concept falls back before it is learned"
 
 
-@pytest.location.parametrize("weak", [0.9, 0.45, 0.3])
+@pytest.mark.parametrize("weak", [0.9, 0.45, 0.3])
 def test_a_path_lasts_as_long_as_it_says_and_arrives(weak):
     found = path(Signals(("x", "y"), (weak, 1.0), (0.0, 0.0)), horizon=7.0)
     assert float(found.t[-1]) == pytest.approx(7.0 / weak**2, rel=0.01)

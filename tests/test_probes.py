@@ -51,7 +51,7 @@ def pictures(count: int = 200) -> tuple[torch.Tensor, torch.Tensor]:
     return WORLD.render(index, rng).images, index
 
 
-@pytest.location.parametrize("name", ["oracle", "linear", "cnn", "open-set"])
+@pytest.mark.parametrize("name", ["oracle", "linear", "cnn", "open-set"])
 def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chance(probes, name):
     probe, (images, index) = probes[name], pictures()
     answer = probe(images)
@@ -63,7 +63,7 @@ def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chan
     assert float((answer == index).float().mean()) > least, "chance is 0.5"
 
 
-@pytest.location.parametrize("name", ["linear", "cnn", "open-set"])
+@pytest.mark.parametrize("name", ["linear", "cnn", "open-set"])
 def test_pictures_are_judged_one_by_one(probes, name):
     images, _ = pictures(12)
     whole = probes[name](images)
@@ -134,7 +134,7 @@ def test_others_are_other_compositions_and_all_of_them():
     assert len(made[(index == 0).all(1)].unique(dim=0)) == len(WORLD.space.compositions) - 1
 
 
-@pytest.location.parametrize("interpolates", [False, True])
+@pytest.mark.parametrize("interpolates", [False, True])
 def test_what_is_spoiled_is_unreadable_and_what_is_imperfect_is_not_far_off(monkeypatch, interpolates):
     """Strayed pictures have nuisances of their own, so only the others can be held against what was drawn."""
     monkeypatch.setattr(Shapes2D, "interpolates", interpolates)

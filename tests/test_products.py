@@ -26,7 +26,7 @@ def seen(spread: float) -> tuple[Corner, ...]:
     return corners(dict.fromkeys((0, 1), (spread, spread)))
 
 
-@pytest.location.parametrize("prior", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("prior", [0.1, 0.5, 1.0])
 def test_one_picture_of_one_factor_by_hand(prior):
     """The kernel of x and x' is 1 + prior x x'; the picture at -1 is learned at rate 1 + prior."""
     model = Products((Corner((0,), (0.0,)),), (prior,))
@@ -58,8 +58,8 @@ def test_it_is_what_gradient_descent_on_pictures_comes_to():
     assert torch.allclose(features(torch.ones(3, dtype=torch.float64)) @ w, found, atol=2e-3)
 
 
-@pytest.location.parametrize("spread", [NARROW, 0.2, 0.9])
-@pytest.location.parametrize("prior", PRIORS.values(), ids=PRIORS)
+@pytest.mark.parametrize("spread", [NARROW, 0.2, 0.9])
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 def test_with_any_spread_the_end_is_right_and_what_was_seen_always_is(prior, spread):
     for asked in ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1), *SEEN):
         wanted = 2.0 * torch.tensor(asked).double() - 1
@@ -75,7 +75,7 @@ def test_where_all_factors_share_nothing_nothing_is_said_of_what_was_not_seen():
     assert model.answers((1, 0, 0), (math.inf,))[0].tolist() == pytest.approx([1, -1, -1])
 
 
-@pytest.location.parametrize("price", [0.05, 0.2, 0.6])
+@pytest.mark.parametrize("price", [0.05, 0.2, 0.6])
 def test_with_shapes_apart_level_two_waits_where_the_prior_says(price):
     """One triangle, g = (1 - q) / (1 + q): without spread -g^2; with little, once slopes are known and the curvature is not,
     +g^2."""
@@ -99,7 +99,7 @@ def test_colour_and_size_may_be_exchanged():
     assert torch.allclose(told[:, [0, 2, 1]], turned, atol=1e-9)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("wrong", "said"),
     [
         (lambda: Corner((0, 2), (0.0, 0.0)), "a class, 0 or 1"),
@@ -124,7 +124,7 @@ def rows() -> Rows:
     return Rows(interactions.run(interactions.settings("smoke"), None))
 
 
-@pytest.location.parametrize("claim", interactions.STUDY.claims, ids=lambda c: c.id)
+@pytest.mark.parametrize("claim", interactions.STUDY.claims, ids=lambda c: c.id)
 def test_claims_hold_of_the_model_and_fail_where_its_answers_are_others(rows, claim):
     assert claim.judge(rows).holds is True
     swapped = {
@@ -162,9 +162,9 @@ def test_settings_of_a_study_change_its_worlds():
     assert replace(usual, spread=wider.spread) == wider
 
 
-@pytest.location.skipif(shutil.which("node") is None, reason="node is not installed")
-@pytest.location.parametrize("prior", [*PRIORS.values(), (0.02, 1.0, 1.0)])
-@pytest.location.parametrize(
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("prior", [*PRIORS.values(), (0.02, 1.0, 1.0)])
+@pytest.mark.parametrize(
     "spread", [{0: (0.0, 0.0), 1: (0.0, 0.0)}, {0: (0.0, 0.0), 1: (0.6, 0.1)}, {0: (0.9, 0.3), 1: (0.15, 0.15)}]
 )
 def test_the_widget_computes_the_same(prior, spread):

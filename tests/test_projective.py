@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from recombine.objectives.process import Flow
 from recombine.rng import seeded
-from recombine.theory.mixtures import Exact, asking, points
+from recombine.theory.mixtures import Exact, condition_of, points
 from recombine.theory.projective import (
     Joint,
     Linked,
@@ -32,7 +32,7 @@ def at(count: int = 6, dim: int = 8) -> tuple[torch.Tensor, torch.Tensor]:
 @given(st.sampled_from(compositions(2, 3)))
 def test_blocks_and_joint_are_the_same_law(asked):
     x, t = at()
-    answers = [Exact(law, Flow())(x, t, asking(asked, 6)) for law in (CPC, Joint(CPC))]
+    answers = [Exact(law, Flow())(x, t, condition_of(asked, 6)) for law in (CPC, Joint(CPC))]
     torch.testing.assert_close(*answers, rtol=1e-8, atol=1e-9)
     blocks = CPC(asked)
     by_block = sum(b.law.log_density(x[:, list(b.pixels)]) for b in blocks)
@@ -68,7 +68,7 @@ def test_the_best_local_denoiser_keeps_marginals_and_has_the_least_loss_of_local
     t = torch.full((len(clean),), 0.5, dtype=torch.float64)
     x = 0.5 * clean + 0.5 * torch.randn(clean.shape, generator=rng, dtype=torch.float64)
     loss = [
-        (Exact(law, Flow())(x, t, asking(asked, len(x))) - clean).square().mean().item() for law in (tilted, local, CPC)
+        (Exact(law, Flow())(x, t, condition_of(asked, len(x))) - clean).square().mean().item() for law in (tilted, local, CPC)
     ]
     assert loss[0] < loss[1] < loss[2]
 

@@ -20,7 +20,7 @@ def test_the_tables_are_those_of_the_shipped_results():
     assert filled(TEXT, ROOT / "results") == TEXT
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("ids", "said"),
     [
         (["B22", "B10", "B19", "B18"], "B10, B18, B19, B22"),
@@ -45,12 +45,12 @@ def test_filling_replaces_only_what_stands_between_the_markers():
     assert filled(worn, ROOT / "results") == TEXT
 
 
-@pytest.location.parametrize("target", sorted(set(re.findall(r"\]\((?!http)([^)#]+)", TEXT))))
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\((?!http)([^)#]+)", TEXT))))
 def test_every_link_leads_somewhere(target):
     assert (ROOT / target).exists()
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("made", "levels"),
     [
         (cover, (0, 1, 2)),

@@ -48,7 +48,7 @@ def test_patches_are_overfull_when_they_hold_more_marks_than_training_had():
     assert overfull(four, 4, 0, 2) == pytest.approx(1 / 2), "the cell with three, of two that hold any"
 
 
-@pytest.location.parametrize("scale", ["smoke", "laptop", "full"])
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "full"])
 def test_variants_differ_in_their_reach_alone_and_one_is_that_of_length(scale):
     chosen = reach.settings(scale)
     assert from_json(to_json(chosen)) == chosen
@@ -71,7 +71,7 @@ def test_two_runs_of_exp_2l_are_those_of_length_and_training_told_of_one_object(
     assert [reach.told(made[f"exp{i}L, reach 2"]) for i in (2, 3)] == [1, 3]
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     "wrong", ["reaches=[1,2]", "reaches=[2,1,3]", "reaches=[1,2,16]", "bases=[]", 'bases=["exp1"]']
 )
 def test_wrong_reaches_are_one_line(wrong):
@@ -117,7 +117,7 @@ CASES = {
 }
 
 
-@pytest.location.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_there_is_a_best_reach_if_both_ends_fall_short_of_it_in_every_seed(case):
     lengths, inside, holds = CASES[case]
     assert reach.judge_reach(made_up(lengths, inside)).holds == holds
@@ -133,7 +133,7 @@ def both(told_all: Lengths, told_one: Lengths) -> Rows:
     return Rows([*made_up(told_all, EVERY, 0.01), *rest])
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("told_all", "told_one", "holds"),
     [
         ({r: (9, 9) for r in FALLS} | {4: (8, 8)}, FALLS, True),

@@ -35,7 +35,7 @@ def tensors(batch) -> list[torch.Tensor]:
     return [x, *condition, *draw]
 
 
-@pytest.location.parametrize(("steps", "count"), [(600, 9), (6000, 14), (4, 9), (1, 2), (8, 2)])
+@pytest.mark.parametrize(("steps", "count"), [(600, 9), (6000, 14), (4, 9), (1, 2), (8, 2)])
 def test_checkpoints_run_from_nothing_to_the_end_and_lie_dense_at_first(steps, count):
     points = spaced(steps, count)
     gaps = [b - a for a, b in zip(points, points[1:], strict=False)]
@@ -87,7 +87,7 @@ def test_training_sees_the_seen_compositions_and_no_others(tmp_path):
     assert match.any(1).all()
 
 
-@pytest.location.parametrize("dropout", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("dropout", [0.0, 0.1, 0.5, 1.0])
 def test_factors_are_dropped_one_by_one_as_often_as_told(tmp_path, dropout):
     big = replace(RECIPE, conditioning=Conditioning(dropout=dropout), train=TrainConfig(batch=4000))
     present = made(tmp_path, big).batch(0)[1].present.double()
@@ -96,7 +96,7 @@ def test_factors_are_dropped_one_by_one_as_often_as_told(tmp_path, dropout):
         assert float(torch.corrcoef(present.T)[0, 1]) == pytest.approx(0, abs=0.05)
 
 
-@pytest.location.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", VARIANTS)
 def test_only_the_variants_with_dropout_ever_hide_a_factor(tmp_path, name):
     run = made(tmp_path, replace(RECIPE, conditioning=VARIANTS[name]))
     hidden = any(not run.batch(step)[1].present.all() for step in range(5))
@@ -127,7 +127,7 @@ def test_samples_start_from_the_same_noise_at_every_step_however_many_are_drawn_
     assert max(len(x) for x, _ in seen) <= TOGETHER
 
 
-@pytest.location.parametrize("changed", ["conditioning.mode=quantised", "conditioning.dropped=zero", "dropout=0.2"])
+@pytest.mark.parametrize("changed", ["conditioning.mode=quantised", "conditioning.dropped=zero", "dropout=0.2"])
 def test_conditioning_refuses_what_it_sets_itself(changed):
     override(Completeness(), "conditioning.signal=raw")
     with pytest.raises(UsageError, match="only signal may be changed"):
@@ -139,7 +139,7 @@ def test_probes_must_be_trained():
         override(RECIPE, "probe_steps=0")
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     "changes", [(), ("conditioning.dropout=0.1",), ("conditioning.dropout=0.5", "conditioning.dropped=zero")]
 )
 def test_guidance_needs_a_model_that_knows_what_nothing_told_means(changes):
@@ -180,7 +180,7 @@ def test_observing_scores_every_composition_and_writes_a_sheet(tmp_path):
     assert sheet.size == (8 * 28, 8 * 28)
 
 
-@pytest.location.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("channels", [1, 3])
 def test_a_sheet_has_a_row_per_composition_and_can_be_cut_by_arithmetic(tmp_path, channels):
     images = torch.rand(2, 5, channels, 6, 4)
     write_sheet(tmp_path / "s.png", images)

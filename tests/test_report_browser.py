@@ -16,9 +16,10 @@ from recombine.report import render, write_site
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --hide-scrollbars --enable-logging=stderr --virtual-time-budget=3000"
+    "--disable-component-update --disable-sync --hide-scrollbars --enable-logging=stderr --virtual-time-budget=3000 "
+    "--allow-file-access-from-files"
 )
-pytestmark = pytest.location.skipif(CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the PATH")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the PATH")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def browse(page: Path, where: str = "", *flags: str, width: int = 1280, height: 
 def framed(folder: Path, pages: list[Path], ask: str) -> list:
     """Pages in frames as wide as a phone; what the script `ask`, a function of a frame's window, answers for each."""
     frames = "".join(
-        f'<iframe width="375" height="800" srcdoc="{escape(page.read_text())}"></iframe>' for page in pages
+        f'<iframe width="375" height="800" src="{escape(page.as_uri())}"></iframe>' for page in pages
     )
     script = f"onload = () => {{ out.textContent = JSON.stringify(Array.from(frames, {ask})) }}"
     wrapper = folder / "framed.html"
@@ -154,8 +155,9 @@ def test_a_phone_needs_no_sideways_scroll(site):
 def test_samples_are_shown_without_scripts(site, tmp_path):
     """The page as a browser without scripts reads it: no script elements, and what stands in noscript."""
     text = (site / "objectives" / "index.html").read_text()
-    (tmp_path / "plain.html").write_text(re.sub(r"<script.*?</script>|</?noscript>", "", text, flags=re.S))
-    browse(tmp_path / "plain.html", "", f"--screenshot={tmp_path / 'plain.png'}", height=2000)
+    plain = site / "objectives" / "plain.html"
+    plain.write_text(re.sub(r"<script.*?</script>|</?noscript>", "", text, flags=re.S))
+    browse(plain, "", f"--screenshot={tmp_path / 'plain.png'}", height=2000)
     assert blue_pixels(tmp_path / "plain.png") > 5000
 
 

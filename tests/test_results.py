@@ -33,7 +33,7 @@ ASIDE = sorted(
 )
 
 
-@pytest.location.parametrize("folder", STUDIES, ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
 def test_every_verdict_follows_from_the_rows_beside_it(folder):
     rows, facts = shipped(folder.name), read_json(folder / "study.json")
     made = [judge(c, rows, facts["scale"], len(facts["seeds"]), {}).json(folder.name) for c in find(folder.name).claims]
@@ -43,7 +43,7 @@ def test_every_verdict_follows_from_the_rows_beside_it(folder):
         assert_near({k: mine[k] for k in keep}, {k: shown[k] for k in keep})
 
 
-@pytest.location.parametrize("folder", [p for p in STUDIES if find(p.name).stops], ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", [p for p in STUDIES if find(p.name).stops], ids=lambda p: p.name)
 def test_what_each_verdict_would_have_been_earlier_follows_from_the_rows_too(folder):
     facts, shown = read_json(folder / "study.json"), claims_of(folder)
     found = stopping.courses(find(folder.name).claims, shipped(folder.name), facts["scale"], len(facts["seeds"]))
@@ -69,7 +69,7 @@ def test_verdicts_change_with_the_probe_as_quoted():
     assert [claims[i]["otherwise"]["oracle"] for i in ("D3", "D4")] == ["not reproduced"] * 2
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("study", "variant", "linear", "cnn"),
     [
         ("objectives", "maskgit", 0.90, 0.21),
@@ -111,7 +111,7 @@ def assert_near(mine, shown):
         assert mine == (pytest.approx(shown, rel=1e-5, abs=1e-6) if isinstance(shown, float) else shown)
 
 
-@pytest.location.parametrize("folder", [*RUNS, *sorted(SHARED.glob("*/runs/*")), *ASIDE], ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", [*RUNS, *sorted(SHARED.glob("*/runs/*")), *ASIDE], ids=lambda p: p.name)
 def test_every_run_folder_is_named_by_its_config(folder):
     read_config(folder)
 
@@ -121,7 +121,7 @@ def test_every_run_that_a_study_names_is_there():
     assert {*named} <= {*RUNS, *ASIDE}
 
 
-@pytest.location.parametrize("folder", STUDIES, ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda p: p.name)
 def test_the_rows_of_a_study_are_those_of_the_runs_that_it_names(folder):
     """Also where another study has a run of the same name."""
     mine = defaultdict(list)
@@ -163,7 +163,7 @@ QUOTED = {
 }
 
 
-@pytest.location.parametrize(("which", "variant", "level", "probe"), QUOTED)
+@pytest.mark.parametrize(("which", "variant", "level", "probe"), QUOTED)
 def test_numbers_quoted_of_runs_that_shared_a_tokenizer_are_those_of_their_rows(which, variant, level, probe):
     found = over_seeds(listed(SHARED / which, variant), variant, level, late, probe).values
     assert found == pytest.approx(QUOTED[which, variant, level, probe], abs=0.0051)
@@ -185,7 +185,7 @@ VARYING = {
 }
 
 
-@pytest.location.parametrize("variant", VARYING)
+@pytest.mark.parametrize("variant", VARYING)
 def test_what_the_docs_say_of_variation_inside_classes_is_what_the_rows_say(variant):
     rows, told = shipped("variation"), VARYING[variant]
     for values, probe in zip(told, ("open-set", "oracle"), strict=False):
@@ -209,13 +209,13 @@ DETAILED = {
 }
 
 
-@pytest.location.parametrize("variant", DETAILED)
+@pytest.mark.parametrize("variant", DETAILED)
 def test_what_the_docs_say_of_details_is_what_the_rows_say(variant):
     for values, probe in zip(DETAILED[variant], ("open-set", "oracle"), strict=True):
         assert over_seeds(shipped("details"), variant, 2, late, probe).values == pytest.approx(values, abs=0.0051)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("probe", "values", "classes", "turn", "interval"),
     [
         ("cnn", (0.88, 0.82, 0.62), (-0.42, -0.74, -0.66), 1.38, (1.0, 1.77)),
@@ -232,7 +232,7 @@ def test_how_far_labels_turn_the_families_round_is_as_quoted(probe, values, clas
     assert gain(*found).interval == pytest.approx(interval, abs=0.0051)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("probe", "told"),
     [
         ("cnn", {"dit": 0.87, "maskgit": 0.09, "dit, classes": 0.27, "maskgit, classes": 0.88}),
@@ -247,7 +247,7 @@ def test_means_quoted_of_details_are_those_of_their_rows(probe, told):
     assert found == pytest.approx(told, abs=0.0051)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("variant", "shape", "color"),
     [
         ("dit", (0.99, 0.95, 0.88), (0.88, 0.89, 1.0)),
@@ -261,7 +261,7 @@ def test_what_each_label_leaves_wrong_is_as_quoted(variant, shape, color):
     assert rows.column("color") == pytest.approx(color, abs=0.0051)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("variant", "seed", "told"),
     [
         ("dit, longer", 0, {1420: 0.79, 4349: 0.26, 5680: 0.32, 15000: 0.76}),
@@ -280,7 +280,7 @@ def test_how_level_2_comes_and_goes_over_training_is_as_quoted(variant, seed, to
     assert max(seen.values()) == pytest.approx(max(told.values()), abs=0.0051)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("variant", "told"), [("maskgit", (0.50, 0.58, 0.59)), ("maskgit, classes", (0.55, 0.60, 0.57))]
 )
 def test_how_additive_the_models_of_details_listen_is_as_quoted(variant, told):
@@ -305,7 +305,7 @@ def world_of(amount: str) -> Rows:
     )
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("amount", "verdicts"),
     [("usual", [True, False, False]), ("varied", [False, False, True]), ("plain", ["partly", False, False])],
 )
@@ -334,7 +334,7 @@ TOLD = {
 }
 
 
-@pytest.location.parametrize(("study", "variant"), TOLD)
+@pytest.mark.parametrize(("study", "variant"), TOLD)
 def test_what_the_docs_say_of_each_tokenizer_is_what_the_rows_say(study, variant):
     rows = shipped(study)
     for told, summary in zip(TOLD[study, variant], (late, best), strict=True):
@@ -360,7 +360,7 @@ ON_VAE = {
 }
 
 
-@pytest.location.parametrize("variant", ON_VAE)
+@pytest.mark.parametrize("variant", ON_VAE)
 def test_what_the_docs_say_of_vae_latents_is_what_the_rows_say(variant):
     told = zip(ON_VAE[variant], ((late, "open-set"), (best, "open-set"), (late, "oracle")), strict=True)
     for values, (summary, probe) in told:
@@ -387,7 +387,7 @@ TOLD_LESS = {
 }
 
 
-@pytest.location.parametrize("variant", TOLD_LESS)
+@pytest.mark.parametrize("variant", TOLD_LESS)
 def test_what_the_docs_say_of_models_that_are_told_less_is_what_the_rows_say(variant):
     where = ((2, "open-set"), (2, "cnn"), (2, "oracle"), (1, "open-set"), (1, "oracle"))
     found = [over_seeds(shipped("conditioning"), variant, level, late, probe).mean for level, probe in where]
@@ -411,7 +411,7 @@ COMPOSED = {
 }
 
 
-@pytest.location.parametrize("variant", COMPOSED)
+@pytest.mark.parametrize("variant", COMPOSED)
 def test_the_docs_table_of_composition_is_what_the_rows_say(variant):
     rows, (*level2, level1) = shipped("composition"), COMPOSED[variant]
     for told, probe in zip(level2, ("cnn", "open-set", "oracle"), strict=True):
@@ -462,7 +462,7 @@ WHERE = {
 }
 
 
-@pytest.location.parametrize("variant", WHERE)
+@pytest.mark.parametrize("variant", WHERE)
 def test_the_lead_on_where_pictures_must_vary_is_as_quoted(variant):
     rows = shipped("leads/where/where")
     for told, probe in zip(WHERE[variant], ("open-set", "cnn", "oracle"), strict=True):
@@ -477,7 +477,7 @@ WHERE_FULL = {
 }
 
 
-@pytest.location.parametrize("variant", WHERE_FULL)
+@pytest.mark.parametrize("variant", WHERE_FULL)
 def test_where_pictures_must_vary_is_as_quoted(variant):
     rows = shipped("where")
     for told, probe in zip(WHERE_FULL[variant], ("open-set", "oracle"), strict=True):
@@ -492,7 +492,7 @@ WHICH = {
 }
 
 
-@pytest.location.parametrize("composition", WHICH)
+@pytest.mark.parametrize("composition", WHICH)
 def test_the_lead_on_what_must_vary_is_as_quoted(composition):
     rows = shipped("leads/which/which")
     found = triangles(rows, composition, "open-set")

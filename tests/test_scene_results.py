@@ -25,7 +25,7 @@ REACHED = {
 }
 
 
-@pytest.location.parametrize("variant", REACHED)
+@pytest.mark.parametrize("variant", REACHED)
 def test_the_docs_table_of_length_is_what_the_rows_say(variant):
     rows, (seeds, by_means, *shares) = shipped("length"), REACHED[variant]
     assert [tuple(reached(rows, variant, by=way).values) for way in (k_max, k_mean)] == [seeds, by_means]
@@ -120,7 +120,7 @@ ADDED = {
 }
 
 
-@pytest.location.parametrize("variant", ADDED)
+@pytest.mark.parametrize("variant", ADDED)
 def test_the_docs_table_of_sums_is_what_the_rows_say(variant):
     rows, (seeds, lenient, *means) = shipped("operator"), ADDED[variant]
     assert operator.reach(rows, variant).values == seeds
@@ -151,7 +151,7 @@ ECHO = {
 }
 
 
-@pytest.location.parametrize("variant", ECHO)
+@pytest.mark.parametrize("variant", ECHO)
 def test_the_lead_on_echoes_is_as_quoted(variant):
     r = max(shipped("leads/leakage/operator").where(kind="leakage", variant=variant), key=lambda r: abs(r["leakage"]))
     shares = [1 + (k - 1) * r["leakage"] / r["own"] for k in (2, 4)]

@@ -38,7 +38,7 @@ def scene_run(root: Path, name: str = "exp1", chosen: SceneSettings = SMOKE) -> 
 # ---- the experiments
 
 
-@pytest.location.parametrize("scale", ["smoke", "laptop", "full"])
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "full"])
 def test_recipes_fit_and_go_through_json(scale):
     chosen = settings(scale)
     recipes = chosen.variants()
@@ -61,8 +61,8 @@ DIFFER = {
 }
 
 
-@pytest.location.parametrize("name", DIFFER)
-@pytest.location.parametrize("scale", ["smoke", "full"])
+@pytest.mark.parametrize("name", DIFFER)
+@pytest.mark.parametrize("scale", ["smoke", "full"])
 def test_an_experiment_differs_from_the_first_in_what_it_names_alone(scale, name):
     chosen = settings(scale)
     first, other = chosen.recipe, replace(chosen, experiments=(name,)).variants()[name]
@@ -103,7 +103,7 @@ WRONG = {
 }
 
 
-@pytest.location.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_setting_is_one_line(wrong):
     with pytest.raises(UsageError, match=WRONG[wrong]) as told:
         override(SMOKE, wrong)
@@ -119,7 +119,7 @@ UNFIT = {
 }
 
 
-@pytest.location.parametrize("wrong", UNFIT)
+@pytest.mark.parametrize("wrong", UNFIT)
 def test_parts_that_do_not_fit_are_refused_before_the_work(tmp_path, monkeypatch, wrong):
     monkeypatch.setattr("recombine.worlds.scenes.place.PATIENCE", 3)
     chosen = override(SMOKE, wrong, 'world.sizes=["large"]', "world.margin=0.7")
@@ -381,7 +381,7 @@ def study_rows(
 CLAIMS = {c.id: c for s in (length.STUDY, locality.STUDY) for c in s.claims}
 
 
-@pytest.location.parametrize("name", CLAIMS)
+@pytest.mark.parametrize("name", CLAIMS)
 def test_every_claim_holds_where_it_should(name):
     found = CLAIMS[name].judge(study_rows())
     assert found.holds is True, found.measured
@@ -417,12 +417,12 @@ BOUNDARY = [
 ]
 
 
-@pytest.location.parametrize(("name", "change", "holds"), BOUNDARY)
+@pytest.mark.parametrize(("name", "change", "holds"), BOUNDARY)
 def test_verdicts_at_their_boundaries(name, change, holds):
     assert CLAIMS[name].judge(study_rows(**change)).holds is holds
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("variant", "many", "holds"), [("exp2L", 0.86, "partly"), ("exp1", 0.78, "partly"), ("exp1", 0.76, True)]
 )
 def test_crowds_and_numbers_are_told_apart_in_every_seed(variant, many, holds):

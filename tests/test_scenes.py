@@ -51,7 +51,7 @@ def test_the_camera_is_clevrs():
     assert [depth.min().item(), depth.max().item()] == pytest.approx([7.2, 14.8], abs=0.05)
 
 
-@pytest.location.parametrize("view", ["crop", "squeeze", "wide"])
+@pytest.mark.parametrize("view", ["crop", "squeeze", "wide"])
 def test_an_objects_centre_lies_in_its_mask(view):
     world = Scenes(size=48, view=view, shadows=False, reflections=False)
     scene = placed(world, [3] * 20, "centres", view)
@@ -124,7 +124,7 @@ for counts, samples, view, *how in (
 """
 
 
-@pytest.location.skipif(find_spec("triton") is None, reason="needs Triton, which comes with a torch for GPUs")
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, which comes with a torch for GPUs")
 def test_the_kernel_draws_what_the_stages_draw():
     """Triton's interpreter runs it on a CPU. In a process of its own: whether it does is settled when it is imported."""
     env = os.environ | {"TRITON_INTERPRET": "1"}
@@ -191,7 +191,7 @@ def test_masks_count_samples():
     assert set(share.tolist()) == {0, 0.25, 0.5, 0.75, 1}
 
 
-@pytest.location.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_rays_cross_solids_where_they_should(shape):
     """Points along random rays, asked one by one whether they are inside."""
     rng = seeded("rays", shape)
@@ -227,7 +227,7 @@ def test_surfaces_face_outwards():
     assert (facing.dot(point.minus(middle))[located] > 0).all()
 
 
-@pytest.location.parametrize(("count", "spaced"), [(3, 0.0), (9, 0.0), (MOST, 0.0), (6, 0.15)])
+@pytest.mark.parametrize(("count", "spaced"), [(3, 0.0), (9, 0.0), (MOST, 0.0), (6, 0.15)])
 def test_objects_keep_their_distance(count, spaced):
     world = Scenes(spaced=spaced)
     scene = placed(world, [count] * 8, "distance")
@@ -314,14 +314,14 @@ assert world.sample(64, seeded(0, device="cuda")).images.device.type == "cuda"
 """
 
 
-@pytest.location.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_the_gpu_draws_the_same_picture():
     """In a process of its own: the checks of shapes that the tests add to every function cannot be compiled."""
     said = subprocess.run([sys.executable, "-c", ON_GPU], capture_output=True, text=True, timeout=600)
     assert said.returncode == 0, said.stderr
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("world", "counts", "message"),
     [(Scenes(), [2, 13], "13 objects: a scene holds 0 to 12"), (Scenes(), [-1], "-1 objects: a scene holds 0 to 12"),
      (Scenes(margin=2.0), [6], "6 objects: found no room for so many at a distance of 0.25 and a margin of 2.0")],
@@ -339,7 +339,7 @@ def test_config_round_trip_and_digest():
     assert digest(world) != digest(Scenes())
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("assignment", "word"),
     [("size=8", "between 16 and 1024"), ("counts=[13]", "0 to 12"), ("counts=[]", "one or more"), ('shapes=["cone"]', "cube"),
      ('colors=["red","red"]', "each once"), ("samples=0", "between 1 and 64"), ("lamp_jitter=3", "between 0 and 1"),

@@ -24,7 +24,7 @@ LINES = [[0.9, 0.95, 1.0], [0.0, 0.05, 0.1], [0.4, 0.5, 0.45]]
 MIXED = [[0.9, 0.0, 0.4], [0.1, 0.95, 0.5], [1.0, 0.05, 0.45]]
 
 
-@pytest.location.parametrize("scale", ["smoke", "laptop", "full"])
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "full"])
 def test_every_seed_meets_every_tokenizer_and_the_diagonal_is_what_objectives_trains(scale):
     settings = dice.settings(scale)
     made, known = settings.crossed(3), objectives.settings(scale).variants()
@@ -54,7 +54,7 @@ def test_the_share_between_lines_and_how_often_chance_does_as_much():
     assert fmean(shares) == pytest.approx(2 / 8), "what lines take of pure chance"
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("maskgit", "dit", "verdict"), [(LINES, LINES, True), (LINES, MIXED, "partly"), (MIXED, MIXED, False)]
 )
 def test_the_verdict_follows_from_rows(maskgit, dit, verdict):

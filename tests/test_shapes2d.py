@@ -65,7 +65,7 @@ def test_canonical_values_are_the_class_centres():
     torch.testing.assert_close(got, torch.tensor([[0.9, 0.1, 0.1, 8 / 28], [0.1, 0.1, 0.9, 4.8 / 28]]))
 
 
-@pytest.location.parametrize("outline", OUTLINES, ids=lambda o: o.name)
+@pytest.mark.parametrize("outline", OUTLINES, ids=lambda o: o.name)
 def test_every_outline_covers_the_area_of_its_circle(outline):
     x, radius = torch.arange(128.0)[None, None] - 63.3, torch.tensor([[[30.0]]])
     area = cover(depth(outline, x, x.transpose(1, 2), radius)).sum().item()
@@ -102,7 +102,7 @@ def test_only_the_shapes_that_are_named_vary_and_all_others_stay_as_they_were():
     assert torch.equal(*(draws(world, 400, "some")[1].images for world in (named, everywhere)))
 
 
-@pytest.location.parametrize("size", [16, 28])
+@pytest.mark.parametrize("size", [16, 28])
 def test_classes_that_vary_as_much_as_they_may_are_read_and_refused_where_they_should_not(size):
     """Sizes nearly touch then; the reader of the usual world refuses those it does not know."""
     world = replace(world_at(size), color_jitter=0.25, size_jitter=0.2)
@@ -147,14 +147,14 @@ def test_positions_fill_the_picture():
     assert touches.T.tolist() == [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]]
 
 
-@pytest.location.parametrize(("size", "count"), [(28, 10_000), (32, 1_000), (64, 300), (20, 1_000)])
+@pytest.mark.parametrize(("size", "count"), [(28, 10_000), (32, 1_000), (64, 300), (20, 1_000)])
 def test_what_is_drawn_is_read(size, count):
     world = world_at(size)
     factors, (images, _), _ = draws(world, count)
     assert accuracy(world, images, factors) >= 0.999
 
 
-@pytest.location.parametrize("size", [28, 32, 64])
+@pytest.mark.parametrize("size", [28, 32, 64])
 def test_a_good_generators_flaws_are_forgiven(size):
     world = world_at(size)
     factors, (images, _), rng = draws(world, 200, "flaws")
@@ -221,8 +221,8 @@ def broken(world, count, rng):
     yield "right part erased", torch.where(gone[:, None, None], 0.95, at_centre(world, factors, values))
 
 
-@pytest.location.parametrize("family", [nothing, mixtures, blots, broken])
-@pytest.location.parametrize("size", [28, 32, 64, 20])
+@pytest.mark.parametrize("family", [nothing, mixtures, blots, broken])
+@pytest.mark.parametrize("size", [28, 32, 64, 20])
 def test_what_shows_no_composition_is_invalid(size, family):
     world = world_at(size)
     for name, images in family(world, 100, seeded("invalid", size)):
@@ -262,7 +262,7 @@ def test_config_round_trip_and_digest():
     assert digest(world) != digest(Shapes2D())
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("assignment", "word"),
     [("size=8", "at least 16"), ('shapes=["star"]', "circle"), ('colors=["red","red"]', "each once"), ("sizes=[]", "large"),
      ("color_jitter=0.5", "between 0 and 0.25"), ("size_jitter=0.3", "between 0 and 0.2"),

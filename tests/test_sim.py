@@ -8,15 +8,15 @@ from scipy.integrate import solve_ivp
 
 from recombine.rng import seeded
 from recombine.theory import mlp, sim
-from recombine.theory.sim import Task
+from recombine.theory.sim import IdentityMapping
 
 
 def normal(*shape: int, name: str = "x") -> torch.Tensor:
     return torch.randn(*shape, generator=seeded(0, name), dtype=torch.float64)
 
 
-@pytest.location.parametrize(
-    "task", [Task((1.0, 2.0)), Task((0.5, 1.0, 3.0), (0.1, 0.5, 1.0)), Task((1.0, 2.0), 0.3, origin=True)]
+@pytest.mark.parametrize(
+    "task", [IdentityMapping((1.0, 2.0)), IdentityMapping((0.5, 1.0, 3.0), (0.1, 0.5, 1.0)), IdentityMapping((1.0, 2.0), 0.3, origin=True)]
 )
 def test_second_moment_of_the_data(task):
     found = sim.second_moment(task.concepts(20_000, 2, seeded(0, "data")))
@@ -24,18 +24,18 @@ def test_second_moment_of_the_data(task):
 
 
 def test_empty_dimensions_have_no_rate_and_no_probe():
-    task = Task((1.0, 2.0), d=5)
+    task = IdentityMapping((1.0, 2.0), d=5)
     assert task.a[2:].tolist() == task.probe[2:].tolist() == [0, 0, 0]
 
 
 def test_probes_are_the_corners_of_the_hypercube():
-    points, corners = Task((1.0, 2.0, 3.0), d=4).probes()
+    points, corners = IdentityMapping((1.0, 2.0, 3.0), d=4).probes()
     assert len(corners) == 8
     assert points[corners.index((1, 0, 1))].tolist() == [1, 0, 3, 0]
 
 
 def test_points_near_the_probe_are_drawn_again():
-    task = Task((1.0, 2.0), 0.5)
+    task = IdentityMapping((1.0, 2.0), 0.5)
     points = task.concepts(2000, 2, seeded(0, "data"), away=0.5)
     assert (points - task.probe).norm(dim=-1).min() >= 0.5
     whole = task.concepts(2000, 2, seeded(0, "data"))
@@ -70,7 +70,7 @@ def test_one_layer_runs_many_settings_at_once():
 
 
 def test_zero_start_loses_along_the_hypercube_exactly():
-    task, t = Task((1.0, 2.0, 3.0), 0.2), torch.linspace(0, 2, 5).double()
+    task, t = IdentityMapping((1.0, 2.0, 3.0), 0.2), torch.linspace(0, 2, 5).double()
     points, corners = task.probes()
     for z, v in zip(points, corners, strict=True):
         loss = sim.probe_loss(sim.one_layer(torch.zeros(1, 3, 3).double(), task.a[None], t, z), z)[0]
@@ -83,14 +83,14 @@ def test_clocks_invert_each_other():
 
 
 def test_train_loss_is_the_loss_on_the_distribution():
-    task, w = Task((1.0, 2.0), 0.3), normal(2, 2)
+    task, w = IdentityMapping((1.0, 2.0), 0.3), normal(2, 2)
     x = task.concepts(50_000, 1, seeded(0, "data"))[0]
     sampled = 0.5 * (x @ w.mT - x).square().sum(-1).mean()
     assert sim.train_loss(w[None, None], task.a[None])[0, 0] == pytest.approx(float(sampled), rel=0.02)
 
 
-@pytest.location.parametrize("relu", [False, True])
-@pytest.location.parametrize("bias", [False, True])
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
 def test_sgd_step_against_autograd(relu, bias):
     net = mlp.MLP(3, 3, 4, relu, bias)
     layers = net.init(2, seeded(0, "init"))
@@ -103,9 +103,9 @@ def test_sgd_step_against_autograd(relu, bias):
         assert torch.allclose(new, old - 0.1 * gradient, atol=1e-12)
 
 
-@pytest.location.parametrize("bias", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
 def test_a_linear_network_cannot_tell_compressed_batches_apart(bias):
-    net, task = mlp.MLP(4, 3, bias=bias), Task((1.0, 2.0), 0.3)
+    net, task = mlp.MLP(4, 3, bias=bias), IdentityMapping((1.0, 2.0), 0.3)
     data = mlp.batches(task.concepts(64, 2, seeded(0, "data")), 32)
     frame, layers = sim.rotation(4, seeded(0, "rotation"))[:2], net.init(2, seeded(0, "init"))
     probes = task.probe[None] @ frame
@@ -116,14 +116,14 @@ def test_a_linear_network_cannot_tell_compressed_batches_apart(bias):
 
 
 def test_networks_of_a_batch_do_not_touch_each_other():
-    net, task = mlp.MLP(2, 2), Task((1.0, 2.0), 0.3)
+    net, task = mlp.MLP(2, 2), IdentityMapping((1.0, 2.0), 0.3)
     data, layers = mlp.batches(task.concepts(64, 3, seeded(0, "data")), 32), net.init(3, seeded(0, "init"))
     _, whole = mlp.train(net, layers, data, task.probe[None], 20, 0.05, 5)
     _, alone = mlp.train(net, [layer[1:2] for layer in layers], data[1:2], task.probe[None], 20, 0.05, 5)
     assert torch.allclose(whole[1:2], alone, atol=1e-12)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"mu": (1.0, -2.0)}, "mu="),
@@ -137,4 +137,4 @@ def test_networks_of_a_batch_do_not_touch_each_other():
 )
 def test_nonsense_is_named(given, message):
     with pytest.raises(ValueError, match=message):
-        Task(**given)
+        IdentityMapping(**given)

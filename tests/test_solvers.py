@@ -11,7 +11,7 @@ from recombine.worlds.factors import Condition
 SCHEDULES = [Flow(), Linear()]
 SOLVERS = [Euler, Heun, Ancestral]
 ALL = [(make, schedule) for make in SOLVERS for schedule in SCHEDULES]
-CASES = pytest.location.parametrize(("make", "schedule"), ALL, ids=lambda v: getattr(v, "__name__", type(v).__name__))
+CASES = pytest.mark.parametrize(("make", "schedule"), ALL, ids=lambda v: getattr(v, "__name__", type(v).__name__))
 MEAN, VARIANCE = 1.5, 0.4
 
 
@@ -47,8 +47,8 @@ def error(solver, schedule, stop: float) -> float:
     return float((x - exact(schedule, noise, stop)).abs().mean())
 
 
-@pytest.location.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
-@pytest.location.parametrize(("make", "order"), [(Euler, 1), (Heun, 2)])
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(("make", "order"), [(Euler, 1), (Heun, 2)])
 def test_twice_the_steps_shrink_the_error_as_the_order_says(make, order, schedule):
     """Away from t = 0, where the sigma of Linear bends like a square root."""
     errors = [error(make(n), schedule, 0.2) for n in (40, 80, 160)]
@@ -56,8 +56,8 @@ def test_twice_the_steps_shrink_the_error_as_the_order_says(make, order, schedul
         assert coarse / fine == pytest.approx(2**order, rel=0.1)
 
 
-@pytest.location.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
-@pytest.location.parametrize(("make", "most"), [(Euler, 0.02), (Heun, 0.005)])
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(("make", "most"), [(Euler, 0.02), (Heun, 0.005)])
 def test_samples_arrive_where_the_exact_flow_does(make, most, schedule):
     noise = normal(64, 1)
     found = make(100).sample(gaussian(schedule), schedule, noise, None)
@@ -72,7 +72,7 @@ def test_all_the_data_at_one_point_is_found_exactly_in_any_number_of_steps(make,
         torch.testing.assert_close(found, point.expand(4, 2, 3))
 
 
-@pytest.location.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
 def test_ancestral_samples_have_the_mean_and_variance_of_the_data(schedule):
     found = Ancestral(300).sample(gaussian(schedule), schedule, normal(4000, 1), None, seeded("own"))
     assert float(found.mean()) == pytest.approx(MEAN, abs=0.04)
@@ -103,7 +103,7 @@ def test_the_denoiser_is_asked_once_a_step_and_by_heun_twice_except_at_the_end(m
     assert times[-1] > 0
 
 
-@pytest.location.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
 def test_a_schedule_runs_from_the_picture_to_noise(schedule):
     t = torch.linspace(0, 1, 101, dtype=torch.float64)
     alpha, sigma = schedule.alpha(t), schedule.sigma(t)
@@ -125,7 +125,7 @@ def told(x, t, condition: Condition) -> torch.Tensor:
     return condition.present.sum(1, keepdim=True).expand_as(x).double()
 
 
-@pytest.location.parametrize(("scale", "answer"), [(0.0, 0.0), (1.0, 2.0), (2.5, 5.0), (-1.0, -2.0)])
+@pytest.mark.parametrize(("scale", "answer"), [(0.0, 0.0), (1.0, 2.0), (2.5, 5.0), (-1.0, -2.0)])
 def test_guidance_goes_from_the_unconditional_answer_through_the_conditional_one(scale, answer):
     condition = Condition(torch.zeros(4, 2).long(), torch.zeros(4, 0), torch.ones(4, 2, dtype=torch.bool))
     x, t = normal(4, 3), torch.full((4,), 0.5)
@@ -134,7 +134,7 @@ def test_guidance_goes_from_the_unconditional_answer_through_the_conditional_one
     assert torch.equal(Guided(told, 0.0)(x, t, condition), told(x, t, condition.null()))
 
 
-@pytest.location.parametrize("make", SOLVERS)
+@pytest.mark.parametrize("make", SOLVERS)
 def test_no_steps_are_refused(make):
     with pytest.raises(ValueError, match="steps must be positive, not 0"):
         make(0)

@@ -13,7 +13,7 @@ from recombine.studies.swing_by import parts, trained
 from recombine.studies.swing_by.figures import story, trajectory
 from recombine.studies.swing_by.study import STUDY, SwingBy, compute, settings
 from recombine.theory import flow, sim
-from recombine.theory.sim import Task
+from recombine.theory.sim import IdentityMapping
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def smoke() -> Rows:
     return rows
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     "assignment",
     ["sigma=-0.1", "rho=1.5", "rho=-1.01", "d=1", "omega=0", "omega=-1", "omega=2", "mu=[]", "mu=[1,-2]", "mu=[0,0]",
      "sigma=[1,2,3]", "d=1000", "mu=apple", "grid=1"],
@@ -46,21 +46,21 @@ def test_settings_have_names_of_their_own():
     assert override(SwingBy(), "sigma=[0.1,0.2]").task.sigmas == (0.1, 0.2)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("task", "omega", "rho"),
     [
-        (Task((2.0,)), 0.01, 0.9),
-        (Task((2.0,), d=3), 0.01, 0.9),
-        (Task((1.0, 1.0)), 0.01, 0.9),
-        (Task((1.0, 2.0), 0.0), 0.01, 0.9),
-        (Task((1.0, 2.0, 3.0)), 0.01, 0.5),
-        (Task((0.0, 2.0), 0.0), 0.01, 0.9),
-        (Task((1.0, 2.0)), 1.0, 1.0),
-        (Task((1.0, 2.0)), 0.01, -1.0),
-        (Task((1.0, 2.0), d=256), 0.1, 0.9),
-        (Task((1.0,) * 24), 1.0, 0.9),
-        (Task((0.01, 10.0)), 0.01, 0.9),
-        (Task(tuple(1 + k / 10 for k in range(12)), 0.1), 0.01, 0.2),
+        (IdentityMapping((2.0,)), 0.01, 0.9),
+        (IdentityMapping((2.0,), d=3), 0.01, 0.9),
+        (IdentityMapping((1.0, 1.0)), 0.01, 0.9),
+        (IdentityMapping((1.0, 2.0), 0.0), 0.01, 0.9),
+        (IdentityMapping((1.0, 2.0, 3.0)), 0.01, 0.5),
+        (IdentityMapping((0.0, 2.0), 0.0), 0.01, 0.9),
+        (IdentityMapping((1.0, 2.0)), 1.0, 1.0),
+        (IdentityMapping((1.0, 2.0)), 0.01, -1.0),
+        (IdentityMapping((1.0, 2.0), d=256), 0.1, 0.9),
+        (IdentityMapping((1.0,) * 24), 1.0, 0.9),
+        (IdentityMapping((0.01, 10.0)), 0.01, 0.9),
+        (IdentityMapping(tuple(1 + k / 10 for k in range(12)), 0.1), 0.01, 0.2),
     ],
 )
 def test_any_setting_works(task, omega, rho, monkeypatch):
@@ -74,7 +74,7 @@ def test_any_setting_works(task, omega, rho, monkeypatch):
 
 
 def test_dimensions_without_a_concept_fold_into_one():
-    task = Task((1.0, 2.0), d=7)
+    task = IdentityMapping((1.0, 2.0), d=7)
     small, w = trained._folded(task, 0.05, 0.8)
     whole = flow.flow(flow.root(flow.correlated(0.05, 0.8, 7))[None], task.a[None], 0.02, 300, 30)
     folded = flow.flow(flow.root(w)[None], small.a[None], 0.02, 300, 30)
@@ -100,7 +100,7 @@ def test_the_canonical_digits():
     assert judge(claim, wrong, "laptop", 1, {}).word == "not reproduced"
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("id", "experiment"),
     [
         ("T1", lambda: parts.second_moments(4)),
@@ -142,8 +142,8 @@ def test_figures_are_drawn_from_rows_alone(smoke, tmp_path):
 
 def test_figures_of_odd_settings(smoke, tmp_path):
     rest = [r for r in smoke if not r["kind"].startswith("yours")]
-    trajectory(Rows([*rest, *trained.yours(Task((2.0,), 0.0), 0.01, 0.5)]), tmp_path)
-    story(Rows([*rest, *trained.yours(Task(tuple(1 + k / 10 for k in range(12)), 0.1), 0.01, 0.5)]), tmp_path)
+    trajectory(Rows([*rest, *trained.yours(IdentityMapping((2.0,), 0.0), 0.01, 0.5)]), tmp_path)
+    story(Rows([*rest, *trained.yours(IdentityMapping(tuple(1 + k / 10 for k in range(12)), 0.1), 0.01, 0.5)]), tmp_path)
 
 
 def test_scales_differ_only_in_size():

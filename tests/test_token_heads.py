@@ -25,9 +25,9 @@ def name(head: Head) -> str:
     return type(head).__name__.lower() + "-" + digest(head)[:4]
 
 
-ALL = pytest.location.parametrize("head", HEADS, ids=name)
-ONE_OF_EACH = pytest.location.parametrize("head", [Categorical(), Mixture(4), SMALL], ids=name)
-WITH_DENSITY = pytest.location.parametrize("head", [Categorical(), Mixture(4), Mixture(1)], ids=name)
+ALL = pytest.mark.parametrize("head", HEADS, ids=name)
+ONE_OF_EACH = pytest.mark.parametrize("head", [Categorical(), Mixture(4), SMALL], ids=name)
+WITH_DENSITY = pytest.mark.parametrize("head", [Categorical(), Mixture(4), Mixture(1)], ids=name)
 
 
 def made(head: Head, dim: int = DIM, codes: Tensor | None = CODES) -> nn.Module:
@@ -211,7 +211,7 @@ def test_tokens_are_told_from_the_closest_other_row_also_under_autocast():
     assert torch.equal(net.nearest(moved), exact)
 
 
-@pytest.location.parametrize("temperature", [1.0, 0.5, 2.0])
+@pytest.mark.parametrize("temperature", [1.0, 0.5, 2.0])
 def test_rows_are_drawn_as_often_as_their_probability_says(temperature):
     head, n = Categorical(), 20_000
     net, h = opened(made(head)), hidden(1)
@@ -238,7 +238,7 @@ def grid(dim: int, reach: float, count: int) -> tuple[Tensor, float]:
     return torch.cartesian_prod(*[axis] * dim).view(-1, dim), (2 * reach / (count - 1)) ** dim
 
 
-@pytest.location.parametrize(("dim", "count"), [(1, 9_601), (2, 961)])
+@pytest.mark.parametrize(("dim", "count"), [(1, 9_601), (2, 961)])
 def test_the_mixtures_density_integrates_to_one(dim, count):
     head = Mixture(3)
     points, cell = grid(dim, 12, count)
@@ -255,7 +255,7 @@ def test_the_mixtures_nll_is_that_of_torch():
     torch.testing.assert_close(head.nll(net, h, x, ()), -torchs.log_prob(x))
 
 
-@pytest.location.parametrize("temperature", [1.0, 0.5])
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
 def test_the_mixtures_samples_have_its_moments(temperature):
     head, n = Mixture(3), 40_000
     net, h = opened(made(head)), hidden(1)
@@ -268,7 +268,7 @@ def test_the_mixtures_samples_have_its_moments(temperature):
     torch.testing.assert_close(token.var(0), variance, rtol=0.04, atol=0)
 
 
-@pytest.location.parametrize("components", [1, 2, 16])
+@pytest.mark.parametrize("components", [1, 2, 16])
 def test_the_untrained_mixture_is_standard_and_its_components_differ(components):
     weight, mean, scale = (x[0].detach() for x in made(Mixture(components))(hidden(1)))
     torch.testing.assert_close(weight.exp(), torch.full((components,), 1 / components))
@@ -277,7 +277,7 @@ def test_the_untrained_mixture_is_standard_and_its_components_differ(components)
     assert len(mean.unique(dim=0)) == components
 
 
-@pytest.location.parametrize("size", [1.0, 30.0, 1e4])
+@pytest.mark.parametrize("size", [1.0, 30.0, 1e4])
 def test_scales_stay_within_bounds_and_gradients_finite_however_extreme_the_network(size):
     head = Mixture(4, floor=0.05, cap=2.0)
     net, h = opened(made(head), size), hidden(8, 8).requires_grad_()
@@ -338,7 +338,7 @@ def test_a_categorical_head_without_its_codebook_is_refused():
         Categorical().net(WIDTH, 4, CODES)
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("cls", "change", "says"),
     [
         (Categorical, {"smoothing": 1.0}, "smoothing 1.0"),

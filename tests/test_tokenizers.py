@@ -24,8 +24,8 @@ from recombine.worlds.shapes2d import Shapes2D
 WORLD = Shapes2D(size=20)
 SPLIT = at_most_one_new(WORLD.space)
 BOTTLENECKS = {"vae": KL(dim=4), "vq": VQ(size=32, dim=4), "fsq": FSQ((5, 4, 3))}
-each = pytest.location.parametrize("bottleneck", BOTTLENECKS.values(), ids=BOTTLENECKS)
-discrete = pytest.location.parametrize("bottleneck", [BOTTLENECKS["vq"], BOTTLENECKS["fsq"]], ids=["vq", "fsq"])
+each = pytest.mark.parametrize("bottleneck", BOTTLENECKS.values(), ids=BOTTLENECKS)
+discrete = pytest.mark.parametrize("bottleneck", [BOTTLENECKS["vq"], BOTTLENECKS["fsq"]], ids=["vq", "fsq"])
 
 
 def small(bottleneck, **more) -> Autoencoder:

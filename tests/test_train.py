@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tiny import CONFIG, QUIET, batch, fit, loss, net, outcome
+from tiny import CONFIG, QUIET, batch, fit, folder_of, loss, net, outcome
 
-from recombine.config import UsageError
-from recombine.store import RunFolder, read_json, write_json
+from recombine.config import UsageError, to_json
+from recombine.store import RunFolder, write_json
 from recombine.train.fit import Diverged, Fit, TrainConfig
-from recombine.train.loop import share, train
+from recombine.train.loop import train
 from recombine.train.flat import FlatParams
-from recombine.worlds.factors import Condition
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +21,13 @@ def whole(tmp_path_factory) -> RunFolder:
     return fit(tmp_path_factory.mktemp("whole"))
 
 
-def interrupting(step: int, times: int = 1):
-    """A batch function that presses Ctrl-C at `step`."""
+def interrupting(step: int, times: int = 1, number: int = signal.SIGINT):
+    """A batch function that presses Ctrl-C at `step`, or sends another signal."""
 
     def make(at: int):
         if at == step:
             for _ in range(times):
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(number)
         return batch(at)
 
     return make
@@ -43,7 +42,7 @@ def exploding(step: int, error: Exception):
     return make
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("decay", "expected"),
     [
         ("none", {0: 0.25, 1: 0.5, 3: 1, 4: 1, 9: 1, 14: 1}),
@@ -57,7 +56,7 @@ def test_the_rate_warms_up_over_four_steps_and_falls_over_ten(decay, expected):
     assert TrainConfig(warmup=0, lr=2.0).rate(0) == 2
 
 
-def test_the_average_keeps_little_at_first_and_what_it_is_told_later():
+def test_the_average_keeps_little_at_first_and_what_is_set_later():
     config = TrainConfig(ema=0.5)
     assert [config.average(s) for s in (0, 2, 8, 100)] == [0.1, 0.25, 0.5, 0.5]
 
@@ -91,12 +90,11 @@ def test_the_gradient_is_clipped_and_its_true_norm_reported():
 
 def test_the_run_ends_with_its_averaged_weights_on_disk_and_the_loss_falls(whole):
     rows = whole.rows()
-    assert whole.done
     assert [r["step"] for r in rows if r["kind"] == "train"] == [2, 4, 6, 8, 10, 12]
     assert [r["step"] for r in rows if r["kind"] == "sum"] == [0, 5, 12]
     last = sum(float(v.sum()) for v in whole.load_model().values())
     assert rows[-1] == {"kind": "sum", "step": 12, "value": pytest.approx(last, abs=1e-5)}
-    state, step = whole.load_state()
+    state, step, _ = whole.load_state()
     assert step == 12
     assert all(torch.equal(state[f"ema.{k}"], v) for k, v in whole.load_model().items())
 
@@ -118,12 +116,12 @@ def test_training_learns(tmp_path):
     assert mean(rows[-20:]) < 0.5 * mean(rows[:20])
 
 
-@pytest.location.parametrize("stops", [(0,), (1,), (5,), (6,), (11,), (0, 3, 4, 5, 10)])
+@pytest.mark.parametrize("stops", [(0,), (1,), (5,), (6,), (11,), (0, 3, 4, 5, 10)])
 def test_interrupted_and_resumed_equals_uninterrupted_bit_for_bit(tmp_path, whole, stops):
     for stop in stops:
         with pytest.raises(KeyboardInterrupt):
             fit(tmp_path, batch=interrupting(stop))
-        assert RunFolder(tmp_path, CONFIG).load_state()[1] == stop + 1
+        assert folder_of(tmp_path).load_state()[1] == stop + 1
     assert outcome(fit(tmp_path)) == outcome(whole)
 
 
@@ -138,7 +136,7 @@ def test_ctrl_c_in_the_middle_of_an_update_saves_a_whole_step(tmp_path, whole, m
     for i in range(4):
         with pytest.raises(KeyboardInterrupt):
             fit(tmp_path)
-        assert RunFolder(tmp_path, CONFIG).load_state()[1] == i + 1
+        assert folder_of(tmp_path).load_state()[1] == i + 1
     monkeypatch.undo()
     assert outcome(fit(tmp_path)) == outcome(whole)
 
@@ -148,13 +146,14 @@ def test_ctrl_c_twice_stops_at_once_and_the_last_save_stands(tmp_path, whole):
         fit(tmp_path, batch=interrupting(4))
     with pytest.raises(KeyboardInterrupt):
         fit(tmp_path, batch=interrupting(8, times=2))
-    assert RunFolder(tmp_path, CONFIG).load_state()[1] == 5
+    assert folder_of(tmp_path).load_state()[1] == 5
     assert outcome(fit(tmp_path)) == outcome(whole)
 
 
-@pytest.location.parametrize(("step", "times"), [(0, 1), (5, 1), (12, 1), (5, 2)])
+@pytest.mark.parametrize(("step", "times"), [(0, 1), (5, 1), (12, 1), (5, 2)])
 def test_ctrl_c_while_observing_does_not_wait_for_it_and_resumes_exactly(tmp_path, whole, step, times):
-    folder, model = RunFolder(tmp_path, CONFIG), net()
+    folder, model = folder_of(tmp_path), net()
+    folder.begin(to_json(CONFIG))
 
     def observe(at: int) -> list[dict]:
         try:
@@ -168,7 +167,6 @@ def test_ctrl_c_while_observing_does_not_wait_for_it_and_resumes_exactly(tmp_pat
 
     with pytest.raises(KeyboardInterrupt):
         train(model, loss, batch, CONFIG, folder, QUIET, observe, (0, 5, 12) if times == 1 else (5,))
-    assert not folder.done
     assert (folder.load_state() is None) == (times == 2), "a second Ctrl-C does not wait for a save either"
     assert times == 2 or folder.load_state()[1] == step
     assert outcome(fit(tmp_path)) == outcome(whole)
@@ -177,22 +175,29 @@ def test_ctrl_c_while_observing_does_not_wait_for_it_and_resumes_exactly(tmp_pat
 def test_a_resumed_run_has_taken_the_time_before_it_too(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fit(tmp_path, batch=interrupting(4))
-    folder = RunFolder(tmp_path, CONFIG)
+    folder = folder_of(tmp_path)
     assert 0 < folder.spent()["seconds"] < 60
-    write_json(folder.path / "spent.json", {"seconds": 1000.0, "observing": 100.0})
-    done = read_json(fit(tmp_path).path / "done.json")
-    assert 1000 < done["seconds"] < 1060
-    assert 100 <= done["observing"] < 160
-    assert folder.spent() == {}, "it is told in done.json"
-
-
-def test_the_old_answer_to_ctrl_c_is_put_back(tmp_path):
-    before = signal.getsignal(signal.SIGINT)
+    write_json(folder.path / "progress.json", {"seconds": 1000.0, "measuring": 100.0})
     fit(tmp_path)
-    assert signal.getsignal(signal.SIGINT) is before
+    assert 1000 < folder.spent()["seconds"] < 1060
+    assert 100 <= folder.spent()["measuring"] < 160
 
 
-@pytest.location.parametrize("stop", [0, 5, 7, 11])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_old_answer_to_a_signal_is_put_back(tmp_path, number):
+    before = signal.getsignal(number)
+    fit(tmp_path)
+    assert signal.getsignal(number) is before
+
+
+def test_sigterm_saves_a_whole_step_as_ctrl_c_does(tmp_path, whole):
+    with pytest.raises(KeyboardInterrupt):
+        fit(tmp_path, batch=interrupting(4, number=signal.SIGTERM))
+    assert folder_of(tmp_path).load_state()[1] == 5
+    assert outcome(fit(tmp_path)) == outcome(whole)
+
+
+@pytest.mark.parametrize("stop", [0, 5, 7, 11])
 def test_a_run_that_fails_goes_on_from_its_last_save_without_duplicate_rows(tmp_path, whole, stop):
     often = replace(QUIET, save_seconds=0.0)
     with pytest.raises(RuntimeError, match="the lights went out"):
@@ -215,23 +220,7 @@ def test_observing_changes_nothing(tmp_path, whole):
     assert outcome(fit(tmp_path / "often", observe_at=tuple(range(13))))[0] == outcome(whole)[0]
 
 
-def test_a_run_that_is_done_is_not_trained_again(tmp_path, whole):
-    fit(tmp_path)
-    before = outcome(RunFolder(tmp_path, CONFIG))
-    model = net()
-    train(model, loss, exploding(0, AssertionError("trained again")), CONFIG, RunFolder(tmp_path, CONFIG), QUIET)
-    assert outcome(RunFolder(tmp_path, CONFIG)) == before
-    assert all(torch.equal(p, whole.load_model()[name]) for name, p in model.named_parameters())
-
-
-def test_a_run_that_is_done_but_has_lost_its_weights_is_trained_again(tmp_path, whole):
-    fit(tmp_path)
-    (RunFolder(tmp_path, CONFIG).path / "model.safetensors").unlink()
-    assert RunFolder(tmp_path, CONFIG).weights_missing
-    assert outcome(fit(tmp_path)) == outcome(whole)
-
-
-@pytest.location.parametrize(("value", "step"), [(float("nan"), 0), (float("nan"), 7), (float("inf"), 3)])
+@pytest.mark.parametrize(("value", "step"), [(float("nan"), 0), (float("nan"), 7), (float("inf"), 3)])
 def test_a_number_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, value, step):
     def poisoned(at: int):
         x, y = batch(at)
@@ -240,27 +229,16 @@ def test_a_number_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, 
     with pytest.raises(Diverged, match=rf"not finite at step {step};") as error:
         fit(tmp_path, batch=poisoned)
     assert "\n" not in str(error.value)
-    folder = RunFolder(tmp_path, CONFIG)
-    assert not folder.done
-    assert folder.load_state() is None
+    assert folder_of(tmp_path).load_state() is None
 
 
 def test_what_is_not_finite_is_never_saved(tmp_path):
     poisoned = lambda at: (batch(at)[0], batch(at)[1] * (float("nan") if at >= 5 else 1))  # noqa: E731
     with pytest.raises(Diverged, match="step 5"):
         fit(tmp_path, runtime=replace(QUIET, save_seconds=0.0), batch=poisoned)
-    state, step = RunFolder(tmp_path, CONFIG).load_state()
+    state, step, _ = folder_of(tmp_path).load_state()
     assert step == 5
     assert all(torch.isfinite(v).all() for v in state.values())
-
-
-def test_a_shared_batch_keeps_its_form_and_loses_nothing():
-    condition = Condition(torch.arange(8).reshape(4, 2), torch.rand(4, 3), torch.ones(4, 2, dtype=torch.bool))
-    whole = (torch.arange(4), condition)
-    parts = [share(whole, rank, 2) for rank in range(2)]
-    assert all(isinstance(p[1], Condition) for p in parts)
-    assert torch.equal(torch.cat([p[0] for p in parts]), whole[0])
-    assert all(torch.equal(torch.cat([p[1][i] for p in parts]), condition[i]) for i in range(3))
 
 
 def test_a_batch_that_cannot_be_shared_is_refused():
@@ -268,18 +246,8 @@ def test_a_batch_that_cannot_be_shared_is_refused():
         Fit(net(), loss, CONFIG, replace(QUIET, processes=3))
 
 
-def test_what_a_kill_in_mid_save_left_behind_is_swept_away(tmp_path):
-    folder = RunFolder(tmp_path, CONFIG)
-    folder.open()
-    stale = folder.path / ".state.safetensors.12345.tmp"
-    stale.write_bytes(b"half")
-    fit(tmp_path)
-    assert folder.done
-    assert not stale.exists()
-
-
 def test_networks_of_one_kind_share_their_compiled_code_and_there_may_be_many_kinds(monkeypatch):
-    """Traced, not compiled to runtime code: that is enough to count."""
+    """Traced, not compiled to machine code: that is enough to count."""
     plain = torch.compile
     monkeypatch.setattr(torch, "compile", lambda f, mode=None, **how: plain(f, backend="eager", **how))
     torch._dynamo.reset()

@@ -8,7 +8,7 @@ from recombine.rng import seeded
 
 GRID = (2, 3)
 CONFIGS = [TransformerConfig(2, 16, 4, 2, qk_norm=q, causal=c) for q in (False, True) for c in (False, True)]
-CASES = pytest.location.parametrize("config", CONFIGS, ids=lambda c: f"qk_norm={c.qk_norm}-causal={c.causal}")
+CASES = pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"qk_norm={c.qk_norm}-causal={c.causal}")
 
 
 def randomised(module: torch.nn.Module) -> torch.nn.Module:
@@ -55,7 +55,7 @@ def test_samples_do_not_mix(config):
     torch.testing.assert_close(net(x, c)[1:], net(x[1:], c[1:]))
 
 
-@pytest.location.parametrize("qk_norm", [False, True])
+@pytest.mark.parametrize("qk_norm", [False, True])
 def test_permuted_tokens_give_permuted_answers_where_there_are_no_positions(qk_norm):
     net, (x, c) = randomised(Transformer(TransformerConfig(2, 16, 4, 2, qk_norm=qk_norm), GRID)), inputs()
     order = torch.tensor([3, 0, 5, 1, 4, 2])
@@ -64,7 +64,7 @@ def test_permuted_tokens_give_permuted_answers_where_there_are_no_positions(qk_n
     torch.testing.assert_close(net(x[:, order], c), net(x, c)[:, order], atol=1e-4, rtol=1e-4)
 
 
-@pytest.location.parametrize("qk_norm", [False, True])
+@pytest.mark.parametrize("qk_norm", [False, True])
 def test_qk_norm_makes_attention_blind_to_the_length_of_queries_and_keys(qk_norm):
     attention, (x, _) = randomised(Attention(TransformerConfig(1, 16, 4, qk_norm=qk_norm))), inputs()
     before = attention(x)
@@ -82,7 +82,7 @@ def test_every_place_on_the_grid_has_its_own_code_of_unit_waves():
     assert torch.equal(waves(torch.zeros(1), 6), torch.tensor([[0.0, 0, 0, 1, 1, 1]]))
 
 
-@pytest.location.parametrize(("change", "says"), [({"heads": 5}, "not a multiple of heads 5"), ({"depth": 0}, "positive")])
+@pytest.mark.parametrize(("change", "says"), [({"heads": 5}, "not a multiple of heads 5"), ({"depth": 0}, "positive")])
 def test_sizes_that_do_not_fit_are_refused(change, says):
     with pytest.raises(ValueError, match=says):
         TransformerConfig(**{"width": 16, "heads": 4} | change)

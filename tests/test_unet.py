@@ -32,7 +32,7 @@ def opened(net: UNet) -> UNet:
     return net
 
 
-@pytest.location.parametrize(
+@pytest.mark.parametrize(
     ("config", "shape"),
     [
         (SMALL, (3, 16, 16)),
@@ -48,7 +48,7 @@ def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(
     assert torch.equal(out, torch.zeros_like(x))
 
 
-@pytest.location.parametrize("config", [SMALL, RICH], ids=["small", "rich"])
+@pytest.mark.parametrize("config", [SMALL, RICH], ids=["small", "rich"])
 def test_every_pixel_the_time_and_the_condition_reach_every_pixel_of_the_answer(config):
     net, c = opened(made(config)), WORLD.condition((1, 0), 1)
     x, t = torch.randn(1, 3, 16, 16, generator=seeded("x")).requires_grad_(), torch.tensor([0.4]).requires_grad_()
@@ -100,7 +100,7 @@ def test_sides_that_cannot_be_halved_are_refused():
         made(UNetConfig((8, 8, 8), 1, 1, 8), (3, 18, 16))
 
 
-@pytest.location.parametrize("bad", [{"widths": ()}, {"widths": (12,)}, {"blocks": 0}, {"heads": 3}, {"told": 0}])
+@pytest.mark.parametrize("bad", [{"widths": ()}, {"widths": (12,)}, {"blocks": 0}, {"heads": 3}, {"told": 0}])
 def test_impossible_networks_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         UNetConfig(**bad)

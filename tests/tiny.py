@@ -1,12 +1,14 @@
 """A training run that takes milliseconds: a small MLP, random pictures of three numbers, a loss per sample."""
 
+import json
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from recombine.runtime import Runtime
+from recombine.config import digest, to_json
 from recombine.rng import seeded
+from recombine.runtime import Runtime
 from recombine.store import RunFolder
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import train
@@ -30,12 +32,26 @@ def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return (net(x) - y).square().mean(1)
 
 
-def fit(root: Path, config: TrainConfig = CONFIG, runtime: Runtime = QUIET, batch=batch, observe_at=(0, 5, 12)):
+def folder_of(root: Path, config: TrainConfig = CONFIG) -> RunFolder:
+    return RunFolder(root, digest(config))
+
+
+def fit(
+    root: Path,
+    config: TrainConfig = CONFIG,
+    runtime: Runtime = QUIET,
+    batch=batch,
+    observe_at=(0, 5, 12),
+):
     """Train (or go on training) under `root`; the run folder. It observes the sum of the weights in place."""
-    folder, model = RunFolder(root, config), net()
+    folder, model = folder_of(root, config), net()
+    if runtime.rank == 0:
+        folder.begin(to_json(config))
+    runtime.barrier()
 
     def observe(step: int) -> list[dict]:
-        return [{"kind": "sum", "step": step, "value": float(sum(p.detach().sum() for p in model.parameters()))}]
+        value = float(sum(p.detach().sum() for p in model.parameters()))
+        return [{"kind": "sum", "step": step, "value": value}]
 
     train(model, loss, batch, config, folder, runtime, observe, observe_at)
     return folder
@@ -43,4 +59,5 @@ def fit(root: Path, config: TrainConfig = CONFIG, runtime: Runtime = QUIET, batc
 
 def outcome(folder: RunFolder) -> tuple[bytes, list[dict]]:
     """What two equal runs share: the weights, byte for byte, and every row."""
-    return (folder.path / "model.safetensors").read_bytes(), folder.rows()
+    rows = (folder.path / "rows.jsonl").read_text().splitlines()
+    return (folder.path / "model.safetensors").read_bytes(), [json.loads(row) for row in rows]

@@ -72,9 +72,11 @@ def late_measure(rows: Table, variant: str, name: str) -> dict[int, float]:
 
 
 def late_gain(rows: Table, more: str, less: str, name: str) -> Estimate:
-    """How much larger a measure is in one variant than in another, paired by seed."""
+    """How much larger a measure is in one variant than in another, paired by seed. LookupError where no seed has both."""
     a, b = (late_measure(rows, v, name) for v in (more, less))
-    return mean([a[s] - b[s] for s in sorted(a.keys() & b.keys())], -1.0, 1.0)
+    if not (both := sorted(a.keys() & b.keys())):
+        raise LookupError(f"no seed has dependence rows of both {more} and {less}")
+    return mean([a[s] - b[s] for s in both], -1.0, 1.0)
 
 
 def predicts_composition(rows: Table) -> Finding:
@@ -88,6 +90,8 @@ def predicts_composition(rows: Table) -> Finding:
         for seed in sorted({p.seed for p in found}):
             with suppress(LookupError):
                 by_seed.append(rank_correlation([p for p in found if p.seed == seed], name))
+        if not by_seed:
+            raise LookupError(f"in no seed are there enough points to correlate {name} with level 2")
         parts.append(Part(f"rank correlation of {name} dependence with level 2", correlation_estimate(by_seed), 0.5, 1.0))
         measured |= {f"{name}, within {v}": r for v, r in within(found, name).items()}
     return Finding(tuple(parts), measured | {"points": len(found)})

@@ -28,10 +28,10 @@ class RateModel:
     """Seeds have rates ~ Beta(mu nu, (1 - mu) nu), each seen in `samples` trials; mu is the rate
     that is asked for. Before the data mu ~ Beta(prior, prior), and log nu is uniform."""
 
-    samples: int = 100  # at most this much counts for one seed, whatever it was measured on
-    least: float = 0.1  # nu of seeds that succeed or fail altogether
+    samples: int = 256  # at most this much counts for one seed, whatever it was measured on
+    least: float = 0.05  # nu of seeds that succeed or fail altogether
     most: float = 3000.0  # nu of seeds that hardly differ
-    prior: float = 0.75  # between Jeffreys' 0.5 and the uniform 1
+    prior: float = 0.5  # Jeffreys'; 1 would be uniform
 
 
 MODEL = RateModel()
@@ -61,7 +61,7 @@ class Estimate:
         return self.high < low or self.low > high
 
     def __str__(self) -> str:
-        """As in `0.99 [0.74, 1.00], n = 5`."""
+        """As in `1.00 [0.78, 1.00], n = 5`."""
         span = f" [{self.low:.2f}, {self.high:.2f}]" if self.interval else ""
         return f"{self.value:.2f}{span}, n = {self.n}"
 
@@ -97,15 +97,16 @@ def mean(
 ) -> Estimate:
     """The mean over seeds of what is no rate: Student's interval, clipped at natural bounds.
 
-    `resolution` is the step between possible values (1 for whole numbers unless given): its
-    rounding error, resolution^2 / 12, adds to the variance. No interval for one value, nor for
-    equal values without a resolution: they say nothing of the spread over seeds."""
+    `resolution` is the step between possible values (1 for whole numbers unless given): the
+    variance over seeds counts as at least resolution^2 / 12, that of a rounding error. No interval
+    for one value, nor for equal ones without a resolution: they say nothing of the spread."""
     bounds = (-math.inf if low is None else low, math.inf if high is None else high)
     numbers = _numbers(values, *bounds)
     if resolution is None:
         resolution = float((numbers == np.round(numbers)).all())
     n = len(numbers)
-    variance = (numbers.var(ddof=1) if n > 1 and np.ptp(numbers) else 0.0) + resolution**2 / 12
+    spread = numbers.var(ddof=1) if n > 1 and np.ptp(numbers) else 0.0
+    variance = max(float(spread), resolution**2 / 12)
     if n < 2 or variance == 0:
         return _estimate(numbers, math.nan, math.nan, bounds)
     half = _student(n - 1) * math.sqrt(variance / n)
@@ -116,6 +117,8 @@ def correlation(x: Values, y: Values) -> float:
     """Spearman's rank correlation; nan where one of the two does not vary."""
     from scipy.stats import rankdata  # slow to import: not before it is needed
 
+    if len(x) != len(y):
+        raise ValueError(f"a correlation needs as many x as y, not {len(x)} and {len(y)}")
     a, b = (rankdata(np.asarray(v, float)) for v in (x, y))
     if len(a) < 2 or not np.ptp(a) or not np.ptp(b):
         return math.nan

@@ -1,11 +1,11 @@
-"""Concept space: where a generator's pictures lie, factor by factor, and what it could draw if it were asked otherwise.
+"""Concept space: where a generator's pictures lie, factor by factor, and what it can generate when prompted otherwise.
 
-A picture's coordinate along a factor is the probability, by a probe trained on real pictures, that it shows the value asked
-for. All coordinates at 1 is the composition asked for; 0 is its opposite.
+A picture's coordinate along a factor is the probability, by a probe trained on real pictures, that it shows the prompted
+value. All coordinates at 1 is the prompted composition; 0 is its opposite.
 
-A model may be able to draw what it does not draw when asked plainly. Three ways to find out, each at the network as it is:
-ask for more than is wanted (`overprompt`), push the embedding of what is asked along a straight line (`steered`), or lend the
-network the embedding of another checkpoint (`patched`)."""
+A model may be able to generate what it does not generate when prompted plainly. Three methods tell, each with the network as
+it is: prompt for more than is wanted (`overprompt`), push the embedding of the condition along a straight line (`steered`), or
+give the network the embedding of another checkpoint (`patched`)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,40 +24,46 @@ Logits = Callable[[Tensor], list[Tensor]]
 
 @torch.no_grad()
 def coordinates(
-    logits: Logits, images: Float[Tensor, "b c h w"], asked: Composition, chunk: int = 4096
+    logits: Logits, images: Float[Tensor, "b c h w"], composition: Composition, chunk: int = 4096
 ) -> Float[Tensor, "b k"]:
-    """The probability that each picture shows each value asked for."""
-    parts = [torch.stack([x.softmax(-1)[:, i] for x, i in zip(logits(some), asked, strict=True)], 1)
-             for some in images.clamp(0, 1).split(chunk)]  # fmt: skip
+    """The probability that each picture shows each value of a composition."""
+    parts = []
+    for some in images.clamp(0, 1).split(chunk):
+        pairs = zip(logits(some), composition, strict=True)
+        parts.append(torch.stack([x.softmax(-1)[:, i] for x, i in pairs], 1))
     return torch.cat(parts)
 
 
-def additive(right: Float[Tensor, "b k"]) -> float:
-    """How right the factors are on average. Smooth where each factor is learned smoothly."""
-    return float(right.mean())
+def additive(at: Float[Tensor, "b k"]) -> float:
+    """The mean coordinate. Smooth where each factor is learned smoothly."""
+    return float(at.mean())
 
 
-def multiplicative(right: Float[Tensor, "b k"]) -> float:
-    """How right the pictures are as a whole: all factors of one picture at once. It waits for the last factor."""
-    return float(right.prod(1).mean())
+def multiplicative(at: Float[Tensor, "b k"]) -> float:
+    """The probability that all factors of a picture are as prompted. It waits for the last factor."""
+    return float(at.prod(1).mean())
 
 
-def overprompt(asked: Condition, away: Condition, strength: float) -> Condition:
-    """Ask for more: the values of `asked`, pushed on along the line that leads to them from `away`. 0 asks plainly, 1 asks for
-    twice the difference. Where both agree nothing changes."""
-    return asked._replace(value=asked.value + strength * (asked.value - away.value))
+def overprompt(wanted: Condition, away: Condition, strength: float) -> Condition:
+    """Prompt for more: the values of `wanted`, pushed on along the line that leads to them from `away`. 0 is the plain prompt,
+    1 is twice the difference. Where both agree nothing changes."""
+    return wanted._replace(value=wanted.value + strength * (wanted.value - away.value))
 
 
 @torch.no_grad()
-def direction(net: nn.Module, asked: Condition, away: Condition) -> Float[Tensor, "b d"]:
-    """From the embedding of `away` to that of `asked`. The network has to embed its condition in a submodule `condition`."""
-    return net.condition(asked) - net.condition(away)
+def direction(net: nn.Module, wanted: Condition, away: Condition) -> Float[Tensor, "b d"]:
+    """From the embedding of `away` to that of `wanted`. The network has to embed its condition in a submodule `condition`."""
+    return net.condition(wanted) - net.condition(away)
 
 
 @contextmanager
 def steered(net: nn.Module, shift: Float[Tensor, "#b d"]) -> Iterator[None]:
     """Linear latent intervention: while the block runs, every embedded condition is moved by `shift`, picture by picture."""
-    with edited(net, {Place("condition", "out"): lambda told: told + shift.to(told.dtype)}):
+
+    def moved(embedded: Tensor) -> Tensor:
+        return embedded + shift.to(embedded.dtype)
+
+    with edited(net, {Place("condition", "out"): moved}):
         yield
 
 

@@ -1,13 +1,12 @@
-"""A detector: pictures of scenes -> the layout of their objects. It is trained on fresh renders, whose centres are known, and
-judges nothing before `counting.real_counts` has shown what it is worth.
+"""A detector: pictures of scenes -> the locations of their objects. It is trained on fresh renders,
+whose centres are known (`runs/detectors.py`); `counting.real_counts` says how well it counts.
 
-It draws a heat map as fine as the picture: every object is a bell around its projected middle, as wide as the object looks,
-so that small far objects next to each other stay apart and a large near one is not found twice. An object is a local maximum
-of this map, and a parabola through the logarithm of its neighbours says where between the pixels it lies."""
+Its output is a heat map as fine as the picture: every object is a bell around its projected middle,
+as wide as the object looks, so that small far objects next to each other stay apart and a large
+near one is not detected twice. An object is a local maximum of this map, and a parabola through the
+logarithm of its neighbours says where between the pixels it lies."""
 
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -15,44 +14,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from recombine.config import UsageError
-from recombine.runtime import Runtime
-from recombine.evaluate.heat import THRESHOLD, bells, heat_loss, peaks
-from recombine.rng import seeded
-from recombine.store import RunFolder
-from recombine.train.fit import TrainConfig
-from recombine.train.loop import train
+from recombine.evaluate.heat import THRESHOLD, bells, peaks
 from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.camera import FOCAL
-from recombine.worlds.scenes.scene import MOST, Scene
+from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.scenes import Scenes
 
-DETECTOR_VERSION = 1
-"""Rises when a change to the code changes a detector's answers."""
 FOLD, LEVELS, GROUPS = 2, 3, 8
-"""The network's finest grid is this much coarser than the picture; it works on so many grids, each half the one before."""
-AHEAD = 32
-"""Batches that are placed at once: crowded scenes take many trials, which go faster for many scenes together."""
-
-
-@dataclass(frozen=True)
-class DetectorConfig:
-    """A detector to be trained on pictures of `world`, all its numbers of objects equally often. `noise` is the largest
-    standard deviation of noise on the pictures: what it is to judge is never quite as clean as a render."""
-
-    world: Scenes = field(default_factory=lambda: Scenes(counts=tuple(range(MOST + 1))))
-    width: int = 48
-    noise: float = 0.04
-    train: TrainConfig = field(
-        default_factory=lambda: TrainConfig(steps=4000, batch=128, lr=2e-3, warmup=100, ema=0.995)
-    )
-    seed: int = 0
-    version: int = field(default=DETECTOR_VERSION, metadata={"unnamed": 1})
-
-    def __post_init__(self) -> None:
-        if self.width <= 0 or self.width % GROUPS:
-            raise ValueError(f"width {self.width} must be a positive multiple of {GROUPS}")
-        if not 0 <= self.noise <= 1:
-            raise ValueError(f"noise {self.noise} must lie between 0 and 1")
+"""The network's finest grid is this much coarser than the picture; it works on so many grids, each
+half the one before."""
 
 
 class Block(nn.Module):
@@ -70,19 +40,24 @@ class Block(nn.Module):
 
 
 class DetectorNet(nn.Module):
-    """Pictures -> logits of the heat map, pixel by pixel. Fully convolutional: ever coarser grids and back. Neighbouring
-    pixels are folded into channels at the entry and unfolded at the exit, which costs a quarter of working on all of them."""
+    """Pictures -> logits of the heat map, pixel by pixel. Fully convolutional: ever coarser grids
+    and back. Neighbouring pixels are folded into channels at the entry and unfolded at the exit,
+    which costs a quarter of working on all of them."""
 
     def __init__(self, shape: tuple[int, int, int], width: int):
         super().__init__()
         by = FOLD * 2 ** (LEVELS - 1)
         if shape[1] % by or shape[2] % by:
-            raise UsageError(f"the detector needs pictures with sides divisible by {by}, not {shape[1]}x{shape[2]}")
+            raise UsageError(
+                f"the detector needs pictures with sides divisible by {by}, not {shape[1]}x{shape[2]}"
+            )
         widths = [width * 2**i for i in range(LEVELS)]
         self.enter = nn.Conv2d(shape[0] * FOLD**2, width, 3, padding=1)
         self.down = nn.ModuleList(Block(widths[max(0, i - 1)], w) for i, w in enumerate(widths))
         self.deep = Block(widths[-1], widths[-1])
-        self.up = nn.ModuleList(Block(widths[i] + widths[i + 1], widths[i]) for i in reversed(range(LEVELS - 1)))
+        self.up = nn.ModuleList(
+            Block(widths[i] + widths[i + 1], widths[i]) for i in reversed(range(LEVELS - 1))
+        )
         self.leave = nn.Conv2d(width, FOLD**2, 3, padding=1)
         nn.init.constant_(self.leave.bias, -4.0)
 
@@ -99,14 +74,16 @@ class DetectorNet(nn.Module):
 
 @dataclass(frozen=True)
 class Detector:
-    """Pictures in [0, 1] -> the layout of their objects, ROOM slots for each picture."""
+    """Pictures in [0, 1] -> the locations of their objects, ROOM slots for each picture."""
 
     net: DetectorNet
     threshold: float = THRESHOLD
 
     @torch.no_grad()
     def __call__(self, images: Float[Tensor, "b c h w"]) -> Layout:
-        parts = [peaks(self.net(some.clamp(0, 1)), self.threshold)[0] for some in images.split(1024)]
+        parts = [
+            peaks(self.net(some.clamp(0, 1)), self.threshold)[0] for some in images.split(1024)
+        ]
         return Layout(*(torch.cat(t) for t in zip(*parts, strict=True)))
 
 
@@ -116,10 +93,14 @@ def crowds(world: Scenes, count: int, rng: torch.Generator) -> Scene:
     return world.place(torch.tensor(world.counts, device=rng.device)[choice], rng)
 
 
-def noisy(images: Float[Tensor, "b c h w"], most: float, rng: torch.Generator) -> Float[Tensor, "b c h w"]:
+def noisy(
+    images: Float[Tensor, "b c h w"], most: float, rng: torch.Generator
+) -> Float[Tensor, "b c h w"]:
     """Pictures with noise on them, each with its own strength up to `most`."""
     strength = most * torch.rand(len(images), 1, 1, 1, generator=rng, device=rng.device)
-    return (images + strength * torch.randn(images.shape, generator=rng, device=rng.device)).clamp(0, 1)
+    return (images + strength * torch.randn(images.shape, generator=rng, device=rng.device)).clamp(
+        0, 1
+    )
 
 
 def target(world: Scenes, scene: Scene) -> Float[Tensor, "b h w"]:
@@ -130,27 +111,6 @@ def target(world: Scenes, scene: Scene) -> Float[Tensor, "b h w"]:
 def apparent(world: Scenes, scene: Scene) -> tuple[Float[Tensor, "b k 2"], Float[Tensor, "b k"]]:
     """Where the middle of each object appears, and its radius in pixels as it appears."""
     x, y, depth = world.project(scene, scene.middle).unbind(-1)
-    return torch.stack((x, y), -1), world.frame.width * FOCAL / world.frame.wide * scene.radius / depth
-
-
-def train_detector(config: DetectorConfig, root: Any, runtime: Runtime) -> Detector:
-    """The detector of this config, from its run folder if it is there."""
-    world, device = config.world, runtime.device
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(config.seed)
-        net = DetectorNet(world.image_shape, config.width)
-
-    @lru_cache(maxsize=1)
-    def placed(block: int) -> Scene:
-        return crowds(world, AHEAD * config.train.batch, seeded(config.seed, "crowds", block, device=device))
-
-    def batch(step: int) -> tuple[Tensor, Tensor]:
-        rng, first = seeded(config.seed, "detector", step, device=device), step % AHEAD * config.train.batch
-        scene = placed(step // AHEAD).take(slice(first, first + config.train.batch))
-        return noisy(world.draw(scene), config.noise, rng), target(world, scene)
-
-    def loss(net: nn.Module, images: Tensor, target: Tensor) -> Tensor:
-        return heat_loss(net(images), target)
-
-    train(net, loss, batch, config.train, RunFolder(root, config), runtime)
-    return Detector(net.eval())
+    return torch.stack(
+        (x, y), -1
+    ), world.frame.width * FOCAL / world.frame.wide * scene.radius / depth

@@ -1,4 +1,5 @@
-"""Heat maps: one bell for each object, a loss for the logits of such a map, and from its peaks back to exact layout."""
+"""Heat maps: one bell for each object, a loss for the logits of such a map, and from its peaks back
+to exact locations."""
 
 import torch
 import torch.nn.functional as F
@@ -8,20 +9,27 @@ from torch import Tensor
 from recombine.worlds.layout import Layout
 
 SPREAD, LEAST = 0.3, 0.8
-"""The standard deviation of an object's bell: in radii of the object as it appears, and the least, in pixels."""
+"""The standard deviation of an object's bell: in radii of the object as it appears, and the least,
+in pixels."""
 NEAR = 1 / 64
-"""Of two maxima nearer than this share of the picture along both axes the higher one counts; real centres are further apart."""
+"""Of two maxima nearer than this share of the picture along both axes the higher one counts; real
+centres are further apart."""
 THRESHOLD = 0.35
-"""The least height of an object. Below 1/2, because a half hidden object could be in several layout and its bell is flatter."""
+"""The least height of an object. Below 1/2, because a half hidden object could be in several places
+and its bell is flatter."""
 ROOM = 32
-"""The most objects that are found in a picture."""
+"""The most objects that are detected in a picture."""
 
 
 def bells(
-    at: Float[Tensor, "b k 2"], radius: Float[Tensor, "b k"], present: Bool[Tensor, "b k"], height: int, width: int
+    at: Float[Tensor, "b k 2"],
+    radius: Float[Tensor, "b k"],
+    present: Bool[Tensor, "b k"],
+    height: int,
+    width: int,
 ) -> Float[Tensor, "b h w"]:
-    """The heat map of objects whose middles appear at `at` and whose radii, in pixels, appear as given: 1 in the middle of
-    each, and where several overlap the largest."""
+    """The heat map of objects whose middles appear at `at` and whose radii, in pixels, appear as
+    given: 1 in the middle of each, and where several overlap the largest."""
     x = torch.arange(width, device=at.device) + 0.5 - width * at[..., :1]
     y = torch.arange(height, device=at.device) + 0.5 - height * at[..., 1:]
     spread = (SPREAD * radius).clamp_min(LEAST)[..., None]
@@ -30,8 +38,8 @@ def bells(
 
 
 def heat_loss(logits: Float[Tensor, "b h w"], target: Float[Tensor, "b h w"]) -> Float[Tensor, "b"]:
-    """Cross entropy with the heat map, most where the two differ: nearly all pixels are empty, and soon known to be. One
-    number per picture: the sum over its pixels."""
+    """Cross entropy with the heat map, most where the two differ: nearly all pixels are empty, and
+    soon known to be. One number per picture: the sum over its pixels."""
     entropy = F.binary_cross_entropy_with_logits(logits, target, reduction="none")
     return ((logits.sigmoid() - target).square() * entropy).sum((1, 2))
 
@@ -39,8 +47,9 @@ def heat_loss(logits: Float[Tensor, "b h w"], target: Float[Tensor, "b h w"]) ->
 def peaks(
     logits: Float[Tensor, "b h w"], threshold: float = THRESHOLD, room: int = ROOM
 ) -> tuple[Layout, Float[Tensor, "b k"]]:
-    """The local maxima of heat maps, highest first, and how high each one is; those below the threshold are not present.
-    Both the place and the height are those of the top of a parabola through the logarithm of the map: exact for a bell."""
+    """The local maxima of heat maps, highest first, and how high each one is; those below the
+    threshold are not present. Both the location and the height are those of the top of a parabola
+    through the logarithm of the map: exact for a bell."""
     h, w = logits.shape[1:]
     log = F.logsigmoid(logits)
     reach = max(1, round(NEAR * w))
@@ -56,8 +65,8 @@ def peaks(
 
 
 def _top(log: Float[Tensor, "b h w"]) -> tuple[Float[Tensor, "b h w"], Float[Tensor, "b h w"]]:
-    """Where the parabola through each value and its two neighbours in the row has its top, at most half a step away, and how
-    much higher it is there."""
+    """Where the parabola through each value and its two neighbours in the row has its top, at most
+    half a step away, and how much higher it is there."""
     wider = F.pad(log, (1, 1), mode="replicate")
     before, after = wider[..., :-2], wider[..., 2:]
     slope, bend = (after - before) / 2, (2 * log - before - after).clamp_min(1e-6)

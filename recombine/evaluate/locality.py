@@ -1,16 +1,19 @@
-"""How local a denoiser is, one noise level at a time: what the pixels around a pixel do to it, and where the effect of a
-condition is seen. Works on any Denoiser, exact or trained, and costs a number of denoiser calls that is told with the answer.
+"""How local a denoiser is, one noise level at a time: what the pixels around a pixel do to it, and
+where the effect of a condition is seen. Works on any Denoiser, exact or trained, and counts the
+denoiser calls it costs.
 
-Pixels: the answer at a pixel is differentiated by every pixel of the picture (vector-Jacobian products, one a colour).
-The pixel's own entry is left out. There alone the derivatives of the denoiser and of the score (alpha D - x) / sigma^2
-differ by more than a factor, and it says nothing about others. Conditions: each is taken away in turn, and the change of the
-answer is looked at.
+Pixels: the output at a pixel is differentiated by every pixel of the picture (vector-Jacobian
+products, one a colour). The pixel's own entry is left out. There alone the derivatives of the
+denoiser and of the score (alpha D - x) / sigma^2 differ by more than a factor, and it says nothing
+about others. Conditions: each is removed in turn, and the change of the output is measured.
 
-Both are effects that belong to a place, spread over the picture. The measure is the share of the effect that lies near the
-place, within a square, as patches are squares: 1 for a denoiser that is exactly local, the square's share of the picture for
-one that spreads it evenly. For pixels it is the share of the magnitude: of the square, hardly anything lies beyond the next
-few pixels, whatever the network. For conditions it is the share of the square, since a change of rounding everywhere is none.
-The other one of each stands beside it. `violation.py` measures the same for sets of pixels that are known exactly."""
+Both are effects that belong to a location, spread over the picture. The measure is the share of the
+effect that lies near the location, within a square, as patches are squares: 1 for a denoiser that
+is exactly local, the square's share of the picture for one that spreads it evenly. For pixels it is
+the share of the magnitude: of the square, hardly anything lies beyond the next few pixels, whatever
+the network. For conditions it is the share of the square, since a change of rounding everywhere is
+none. The other one of each stands beside it. `violation.py` measures the same for sets of pixels
+that are known exactly."""
 
 import math
 from dataclasses import dataclass, replace
@@ -24,13 +27,14 @@ from recombine.config import UsageError
 from recombine.objectives.process import Denoiser, Schedule, noised
 
 RADIUS = 3 / 16
-"""Three cells of sixteen: all that a cell and a place can be apart and share a patch that reaches two cells."""
+"""Three cells of sixteen: all that a cell and a location can be apart and share a patch that
+reaches two cells."""
 PULL = 2
 """What a vector-Jacobian product costs, in calls."""
 
 
 @runtime_checkable
-class GivenEmbedding(Protocol):
+class Conditions(Protocol):
     """What a condition must offer: which of its parts are present, and itself without some of them."""
 
     @property
@@ -41,9 +45,9 @@ class GivenEmbedding(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """Effects that belong to layout. `at`: the layout, fractions of the picture (x right, y down). `energy`: the squared
-    effect at every pixel, colours summed; those not `present` do not count. `calls`: denoiser calls spent
-    on each picture."""
+    """Effects that belong to locations. `at`: the locations, fractions of the picture (x right, y
+    down). `energy`: the squared effect at every pixel, colours summed; those not `present` do not
+    count. `calls`: denoiser calls spent on each picture."""
 
     at: Float[Tensor, "b n 2"]
     energy: Float[Tensor, "b n h w"]
@@ -51,22 +55,24 @@ class Influence:
     calls: int
 
     def parts(self, radius: float = RADIUS) -> tuple[Float[Tensor, "b n"], Float[Tensor, "b n"]]:
-        """The energy of each effect within `radius` of its place, and beyond."""
+        """The energy of each effect within `radius` of its location, and beyond."""
         inside = distance(self.at, *self.energy.shape[2:]) <= radius
         near, far = ((self.energy * part).sum((2, 3)) * self.present for part in (inside, ~inside))
         return near, far
 
     def share(self, radius: float = RADIUS, squared: bool = True) -> float:
-        """The share of all energy that lies near its place, or of its root. Strong effects count more, so that effects which
-        are nothing but rounding do not count; 1 where there is no effect at all, and so none elsewhere."""
+        """The share of all energy that lies near its location, or of its root. Strong effects count
+        more, so that effects which are nothing but rounding do not count; 1 where there is no
+        effect at all, and so none elsewhere."""
         whole = self if squared else replace(self, energy=self.energy.sqrt())
         near, far = (part.sum().item() for part in whole.parts(radius))
         return 1.0 if near + far == 0 else near / (near + far)
 
     def own(self, radius: float = 1 / 16) -> float:
-        """For conditions: at the place of each, the part of its own effect in that of all conditions, as root mean squares
-        within `radius` (at least the nearest pixel). 1: conditions do not disturb each other; 1 / k: all do so alike. Only
-        where there are several and some effect; NaN if there is none."""
+        """For conditions: at the location of each, the part of its own effect in that of all
+        conditions, as root mean squares within `radius` (at least the nearest pixel). 1: conditions
+        do not disturb each other; 1 / k: all do so alike. Only where there are several and some
+        effect; NaN if there is none."""
         h, w = self.energy.shape[2:]
         inside = (distance(self.at, h, w) <= max(radius, 0.5 / min(h, w))).to(self.energy.dtype)
         effect = torch.einsum("bihw,bjhw->bij", inside, self.energy).sqrt()
@@ -76,9 +82,10 @@ class Influence:
 
 
 def distance(at: Float[Tensor, "b n 2"], h: int, w: int) -> Float[Tensor, "b n h w"]:
-    """From every place to every pixel's middle, the larger of the two axes, in sides of the picture."""
-    middle = lambda n: (torch.arange(n, device=at.device, dtype=at.dtype) + 0.5) / n  # noqa: E731
-    across, down = (at[..., :1] - middle(w)).abs(), (at[..., 1:] - middle(h)).abs()
+    """From every location to every pixel's middle, the larger of the two axes, in sides of the
+    picture."""
+    x, y = ((torch.arange(n, device=at.device, dtype=at.dtype) + 0.5) / n for n in (w, h))
+    across, down = (at[..., :1] - x).abs(), (at[..., 1:] - y).abs()
     return torch.maximum(across[:, :, None, :], down[:, :, :, None])
 
 
@@ -89,21 +96,23 @@ def pixel_influence(
     condition: Any,
     pixels: Int[Tensor, "b p 2"],
 ) -> Influence:
-    """What every pixel of the noisy pictures `x` does to the answer at `pixels` (row, column)."""
+    """What every pixel of the noisy pictures `x` does to the output at `pixels` (row, column)."""
     rows, size = torch.arange(len(x), device=x.device), torch.tensor(x.shape[2:], device=x.device)
     if pixels.min() < 0 or (pixels >= size).any():
         raise UsageError(f"a pixel lies outside the picture of {x.shape[2]}x{x.shape[3]}")
     with torch.enable_grad():
         x = x.detach().requires_grad_()
-        answer = _finite(denoiser(x, t, condition))
-    if not answer.requires_grad:
-        raise UsageError("the denoiser's answer has no gradient by the picture: it ignores it, or runs under no_grad")
+        output = _finite(denoiser(x, t, condition))
+    if not output.requires_grad:
+        raise UsageError(
+            "the denoiser's output has no gradient by the picture: it ignores it, or runs under no_grad"
+        )
     energy = x.new_zeros(len(x), pixels.shape[1], *x.shape[2:])
     for p, (row, column) in enumerate(pixels.permute(1, 2, 0)):
         for channel in range(x.shape[1]):
             start = torch.zeros_like(x)
             start[rows, channel, row, column] = 1
-            (pulled,) = torch.autograd.grad(answer, x, start, retain_graph=True)
+            (pulled,) = torch.autograd.grad(output, x, start, retain_graph=True)
             energy[:, p] += pulled.square().sum(1)
         energy[rows, p, row, column] = 0
     middle = (pixels.flip(-1) + 0.5) / size.flip(0)
@@ -111,10 +120,12 @@ def pixel_influence(
     return Influence(middle.to(x.dtype), energy, present, 1 + PULL * pixels.shape[1] * x.shape[1])
 
 
-def _finite(answer: Tensor) -> Tensor:
-    if not answer.isfinite().all():
-        raise UsageError("the denoiser's answer is not finite everywhere: there is nothing to measure")
-    return answer
+def _finite(output: Tensor) -> Tensor:
+    if not output.isfinite().all():
+        raise UsageError(
+            "the denoiser's output is not finite everywhere: there is nothing to measure"
+        )
+    return output
 
 
 @torch.no_grad()
@@ -122,10 +133,10 @@ def condition_influence(
     denoiser: Denoiser,
     x: Float[Tensor, "b c h w"],
     t: Float[Tensor, "b"],
-    condition: GivenEmbedding,
+    condition: Conditions,
     at: Float[Tensor, "b k 2"],
 ) -> Influence:
-    """What every condition, whose place is `at`, does to the answer: the change when it alone is taken away."""
+    """What every condition, located `at`, does to the output: the change when it alone is removed."""
     present, calls = condition.present, 1
     base, energy = _finite(denoiser(x, t, condition)), x.new_zeros(*present.shape, *x.shape[2:])
     for j in range(present.shape[1]):
@@ -138,9 +149,10 @@ def condition_influence(
 
 @dataclass(frozen=True)
 class LevelLocality:
-    """Both measures at one time: the shares within the radius, `own`, the shares taken the other way (squared or plain), and
-    how large the effect of a condition is (root mean square over pictures, of its sum over pixels). Where no condition has any
-    effect, nothing is known of where it lies: the shares of conditions are NaN."""
+    """Both measures at one time: the shares within the radius, `own`, the shares taken the other
+    way (squared or plain), and how large the effect of a condition is (root mean square over
+    pictures, of its sum over pixels). Where no condition has any effect, nothing is known of where
+    it lies: the shares of conditions are NaN."""
 
     t: float
     sigma: float
@@ -152,18 +164,26 @@ class LevelLocality:
     effect: float
 
     @staticmethod
-    def of(t: float, sigma: float, around: Influence, told: Influence, radius: float) -> "LevelLocality":
-        shares = [influence.share(radius, squared) for squared in (False, True) for influence in (around, told)]
-        size = told.energy.sum((2, 3))[told.present].mean().sqrt().item()
+    def of(
+        t: float, sigma: float, around: Influence, given: Influence, radius: float
+    ) -> "LevelLocality":
+        shares = [
+            influence.share(radius, squared)
+            for squared in (False, True)
+            for influence in (around, given)
+        ]
+        size = given.energy.sum((2, 3))[given.present].mean().sqrt().item()
         if size == 0:
             shares[1] = shares[3] = math.nan
-        return LevelLocality(t, sigma, shares[0], shares[3], told.own(), shares[2], shares[1], size)
+        return LevelLocality(
+            t, sigma, shares[0], shares[3], given.own(), shares[2], shares[1], size
+        )
 
 
 @dataclass(frozen=True)
 class Locality:
-    """The levels, the means over them (of conditions, over those at which one has an effect), and what it cost: denoiser calls
-    for each picture."""
+    """The levels, the means over them (of conditions, over those at which one has an effect), and
+    what it cost: denoiser calls for each picture."""
 
     levels: tuple[LevelLocality, ...]
     calls: int
@@ -183,9 +203,7 @@ class Locality:
         """Why the numbers say nothing, in one line; empty if they do."""
         if any(level.effect for level in self.levels):
             return ""
-        return (
-            "taking a condition away changes nothing at any time: is the denoiser trained, and does it heed `present`?"
-        )
+        return "removing a condition changes nothing at any time: is the denoiser trained, and does it use `present`?"
 
 
 def locality(
@@ -199,9 +217,10 @@ def locality(
     radius: float = RADIUS,
     at: Float[Tensor, "b k 2"] | None = None,
 ) -> Locality:
-    """Both measures at each of `times`, on clean pictures `x` that are noised here. `pixels` random pixels of each picture
-    are looked at. `at` says where the conditions are, if they do not say so themselves."""
-    where, found, calls = getattr(condition, "at", None) if at is None else at, [], 0
+    """Both measures at each of `times`, on clean pictures `x` that are noised here. `pixels` random
+    pixels of each picture are measured. `at` says where the conditions are, if they do not say so
+    themselves."""
+    where, levels, calls = getattr(condition, "at", None) if at is None else at, [], 0
     if where is None:
         raise UsageError(
             "conditions that do not say where they are need at=: (x, y) of each, as fractions of the picture"
@@ -209,19 +228,23 @@ def locality(
     if not times:
         raise UsageError("times: at least one is needed")
     if not condition.present.any():
-        raise UsageError("conditional locality needs a condition that can be taken away; none is present")
+        raise UsageError(
+            "conditional locality needs a condition that can be removed; none is present"
+        )
     for time in times:
         t = torch.full((len(x),), time, dtype=x.dtype, device=x.device)
         noise = torch.randn(x.shape, generator=rng, dtype=x.dtype, device=x.device)
         noisy, chosen = noised(schedule, x, t, noise), random_pixels(x, pixels, rng)
         around = pixel_influence(denoiser, noisy, t, condition, chosen)
-        told = condition_influence(denoiser, noisy, t, condition, where)
+        given = condition_influence(denoiser, noisy, t, condition, where)
         sigma = schedule.sigma(t[0]).item()
-        found.append(LevelLocality.of(time, sigma, around, told, radius))
-        calls += around.calls + told.calls
-    return Locality(tuple(found), calls)
+        levels.append(LevelLocality.of(time, sigma, around, given, radius))
+        calls += around.calls + given.calls
+    return Locality(tuple(levels), calls)
 
 
-def random_pixels(x: Float[Tensor, "b c h w"], count: int, rng: torch.Generator) -> Int[Tensor, "b p 2"]:
+def random_pixels(
+    x: Float[Tensor, "b c h w"], count: int, rng: torch.Generator
+) -> Int[Tensor, "b p 2"]:
     draw = torch.rand(len(x), count, 2, generator=rng, device=x.device)
     return (draw * torch.tensor(x.shape[2:], device=x.device)).long()

@@ -123,7 +123,7 @@ def real_accuracy(probe: Probe, world: World, split: Split, count: int, device: 
 
 def refused(probe: Probe, world: World, count: int, device: Any = "cpu") -> dict[str, Any]:
     """How many corrupted pictures a probe refuses: none, if it must choose."""
-    rng, table = seeded("corrupted", device=device), torch.tensor(world.present, device=device)
+    rng, table = seeded("spoiled", device=device), torch.tensor(world.present, device=device)
     images = corrupted(world, table[torch.randint(len(table), (count,), generator=rng, device=device)], rng)
     share = float((probe(images) == INVALID).all(1).float().mean())
     return {"kind": "refused", "probe": probe.name, "n": count, "share": share}

@@ -12,19 +12,20 @@ from recombine.worlds.factors import Condition, Factor, FactorSpace
 
 @config("conditioning")
 class Conditioning:
-    """`continuous`: factors that have true values enter as those (an MLP), the others by their index. `quantised`: every
-    factor enters by its index alone. `centres`: as continuous, but training tells the centre of the picture's class and not
-    its true value, so the model knows no more than by classes and is told it in the other way.
-    `dropout`: how often training drops a factor. `dropped`: to a learned `null`, per picture; or to `zero`, for a whole batch
-    at once, as found in public code of paper A: for a class, zero is not "unknown" but the first class, so this tells the
-    model what is false.
-    `signal`: `balanced` tells all factors equally loudly (values in units of the distance between classes, tables that start
-    as large as those); `raw` takes values as they are and small tables, as DiT code commonly does. It matters: a factor that
-    is told more quietly than another is at first explained by the other, and that entanglement stays."""
+    """`mode`: `continuous` embeds true values with an MLP and factors without them by index;
+    `quantised` embeds every factor by its class index; `centres` embeds values with the MLP, but
+    training gives the centre of the picture's class in place of its true value.
+    `dropout`: how often training drops a factor. `dropped`: to a learned `null`, per picture; or to
+    `zero`, for a whole batch at once, as in public code of paper A. For a class, zero is not
+    "unknown" but the first class, so this gives the model a false label.
+    `embedding_scale`: `balanced` embeds all factors at the same scale (values in units of the
+    distance between classes, tables that start as large); `raw` takes values as they are and
+    small tables, as DiT code commonly does. A factor embedded at a smaller scale is at first
+    explained by the others, and that entanglement stays."""
 
     mode: Literal["continuous", "quantised", "centres"] = "continuous"
     dropout: float = 0.0
-    signal: Literal["balanced", "raw"] = "balanced"
+    embedding_scale: Literal["balanced", "raw"] = "balanced"
     dropped: Literal["null", "zero"] = "null"
 
     def __post_init__(self) -> None:
@@ -32,7 +33,7 @@ class Conditioning:
             raise ValueError(f"dropout {self.dropout} is not between 0 and 1")
 
     def drop(self, condition: Condition, space: FactorSpace, rng: torch.Generator) -> Condition:
-        """The condition as training tells it, some factors dropped."""
+        """The condition as training gives it, some factors dropped."""
         if not self.dropout:
             return condition
         shape = condition.present.shape if self.dropped == "null" else (1, condition.present.shape[1])
@@ -60,10 +61,10 @@ class FactorEmbedding(nn.Module):
 
     def __init__(self, factor: Factor, conditioning: Conditioning, width: int):
         super().__init__()
-        scale = TABLE_SCALE[conditioning.signal]
+        scale = TABLE_SCALE[conditioning.embedding_scale]
         self.continuous = conditioning.mode != "quantised" and factor.dim > 0
         if self.continuous:
-            enter = Standardised(factor) if conditioning.signal == "balanced" else nn.Identity()
+            enter = Standardised(factor) if conditioning.embedding_scale == "balanced" else nn.Identity()
             self.value = nn.Sequential(enter, nn.Linear(factor.dim, width), nn.GELU(), nn.Linear(width, width))
         else:
             self.table = nn.Embedding(len(factor.values), width)

@@ -1,8 +1,10 @@
-"""How layout enter a network. A `LayoutEncoder` writes them as numbers: as a grid of locations, as a list of coordinates, or not at all.
-What follows is the same for all of them, so that two models differ in how the condition is written and in nothing else.
+"""How a layout enters a network. A `LayoutEncoder` writes it as numbers: a grid of cells, a list of
+coordinates, or nothing. What follows is the same for all of them, so that two models differ in how
+the condition is encoded and in nothing else.
 
-`GlobalConfig` tells a network one vector for the whole picture, beside the time: whatever locality it has, it has learned. The local
-network (`nets/local.py`) is told a vector for each cell instead, of the layout in the patch around it."""
+`GlobalConfig` conditions a network on one vector for the whole picture, beside the time: whatever
+locality it has, it has learned. The local network (`nets/local.py`) gets one vector for each cell,
+of the locations in the patch around it."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -23,8 +25,8 @@ from recombine.worlds.layout import Layout
 
 @dataclass(frozen=True)
 class LayoutEncoder(ABC):
-    """`labelled`: whether training tells of all objects of a picture, or of one of them at random. `dropout`: how often it
-    tells of none, whatever the picture shows."""
+    """`labelled`: whether training conditions on all objects of a picture, or on one of them at
+    random. `dropout`: how often it conditions on none, whatever the picture shows."""
 
     labelled: Literal["all", "one"] = "all"
     dropout: float = 0.0
@@ -33,35 +35,37 @@ class LayoutEncoder(ABC):
         if not 0 <= self.dropout <= 1:
             raise ValueError(f"dropout {self.dropout} is not between 0 and 1")
 
-    def tell(self, layout: Layout, rng: torch.Generator) -> Layout:
-        """The layout as training tells them."""
-        told = layout if self.labelled == "all" else layout.one(rng)
+    def drop(self, layout: Layout, rng: torch.Generator) -> Layout:
+        """All locations of training pictures -> those that the network is conditioned on."""
+        given = layout if self.labelled == "all" else layout.one(rng)
         if not self.dropout:
-            return told
-        return told.keep(torch.rand(len(told.present), 1, generator=rng, device=rng.device) >= self.dropout)
+            return given
+        return given.keep(
+            torch.rand(len(given.present), 1, generator=rng, device=rng.device) >= self.dropout
+        )
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many numbers a whole picture's layout are written in."""
+        """How many numbers encode the layout of a whole picture."""
 
     @abstractmethod
     def patch_size(self, reach: int) -> int:
-        """How many numbers the layout in one patch of 2 reach + 1 cells a side are written in."""
+        """How many numbers encode the locations in one patch of 2 reach + 1 cells a side."""
 
     @abstractmethod
     def code(self, layout: Layout) -> Float[Tensor, "b n"]:
-        """All layout of each picture, in `size` numbers."""
+        """The layout of each picture, in `size` numbers."""
 
     @abstractmethod
     def patch_code(self, layout: Layout, cells: int, reach: int) -> Float[Tensor, "b l n"]:
-        """For each cell of a grid of cells x cells, the layout in the patch around it as seen from this cell, in `patch_size`
-        numbers. Of other layout it holds nothing."""
+        """For each cell of a grid of cells x cells, the locations in the patch around it as seen
+        from this cell, in `patch_size` numbers. Of other locations it holds nothing."""
 
 
 @config("layout/grid")
 class Grid(LayoutEncoder):
-    """A grid of cells x cells, 1 where a place lies, 0 elsewhere."""
+    """A grid of cells x cells, 1 where a location lies, 0 elsewhere."""
 
     cells: int = 16
 
@@ -87,7 +91,8 @@ class Grid(LayoutEncoder):
 
 @config("layout/list")
 class List(LayoutEncoder):
-    """A list of `slots` entries (1, x, y), coordinates from -1 to 1, packed to its beginning; zeros where there is none."""
+    """A list of `slots` entries (1, x, y), coordinates from -1 to 1, packed to its beginning; zeros
+    where there is none."""
 
     slots: int = 12
 
@@ -107,23 +112,26 @@ class List(LayoutEncoder):
         return self.size
 
     def patch_code(self, layout: Layout, cells: int, reach: int) -> Float[Tensor, "b l n"]:
-        """The list of the layout inside the patch alone; coordinates from -1 to 1 across the patch."""
+        """The list of the locations inside the patch alone; coordinates from -1 to 1 across the
+        patch."""
         count, line = len(layout.at), torch.arange(cells, device=layout.at.device)
         centre = torch.cartesian_prod(line, line).flip(-1) + 0.5
         seen = layout.inside(cells, reach)
         at = (layout.at[:, None] * cells - centre[:, None]) / (reach + 0.5)
-        return entries(Layout(at.flatten(0, 1), seen.flatten(0, 1)), self.slots).unflatten(0, (count, -1))
+        return entries(Layout(at.flatten(0, 1), seen.flatten(0, 1)), self.slots).unflatten(
+            0, (count, -1)
+        )
 
 
 def entries(layout: Layout, slots: int) -> Float[Tensor, "b n"]:
-    """The list (1, x, y) of the layout that are present, packed, with zeros behind it."""
+    """The list (1, x, y) of the locations that are present, packed, with zeros behind it."""
     layout = layout.packed().padded(slots)
     return torch.cat((layout.present[..., None].to(layout.at.dtype), layout.at), -1).flatten(1)
 
 
 @config("layout/null")
 class Null(LayoutEncoder):
-    """Nothing is told, whatever is asked for."""
+    """Nothing, whatever the layout: an unconditional model."""
 
     @property
     def size(self) -> int:
@@ -139,17 +147,18 @@ class Null(LayoutEncoder):
         return layout.at.new_zeros(len(layout.at), cells**2, 1)
 
 
-def reader(size: int, width: int) -> nn.Linear:
-    """Numbers -> one vector. Locations are added up, each in its own direction; what they are to each other is for the network to
-    find out. Every location speaks as loudly as the time does, however many there could be: one told quietly is overheard for
-    long."""
-    read = nn.Linear(size, width)
-    nn.init.normal_(read.weight)
-    return read
+def layout_projection(size: int, width: int) -> nn.Linear:
+    """Numbers -> one vector. Locations are added up, each in its own direction; how they relate is
+    for the network to learn. Weights are standard normal, so that one location has the scale of the
+    time embedding however many there could be: with a smaller scale the network ignores locations
+    for long."""
+    projection = nn.Linear(size, width)
+    nn.init.normal_(projection.weight)
+    return projection
 
 
 class LayoutNetConfig(ABC):
-    """The config of a network that is told layout; a frozen dataclass."""
+    """The config of a network that is conditioned on a layout; a frozen dataclass."""
 
     @abstractmethod
     def check(self, shape: Shape) -> None:
@@ -162,7 +171,7 @@ class LayoutNetConfig(ABC):
 
 @config("net/global")
 class GlobalConfig(LayoutNetConfig):
-    """Any network of the house (U-Net, DiT), told all layout in one vector."""
+    """Any network for pictures (U-Net, DiT), conditioned on the whole layout in one vector."""
 
     net: NetConfig = field(default_factory=UNetConfig)
 
@@ -174,7 +183,8 @@ class GlobalConfig(LayoutNetConfig):
 
 
 class GivenEmbedding(nn.Module):
-    """Stands where a network embeds the factors of its condition, and passes on a vector that was made outside."""
+    """Stands where a network embeds the factors of its condition, and passes on a vector that was
+    made outside."""
 
     def forward(self, condition: Condition) -> Float[Tensor, "b d"]:
         return condition.value
@@ -186,11 +196,11 @@ class GlobalNet(nn.Module):
         self.net = config.net.build(Conditioning(), shape, FactorSpace(()))
         self.net.condition = GivenEmbedding()
         self.layout_encoder = layout_encoder
-        self.layout = reader(layout_encoder.size, self.net.time[-1].out_features)
+        self.layout = layout_projection(layout_encoder.size, self.net.time[-1].out_features)
 
     def forward(
         self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Layout
     ) -> Float[Tensor, "b c h w"]:
-        told = self.layout(self.layout_encoder.code(condition))
+        given = self.layout(self.layout_encoder.code(condition))
         none = condition.present[:, :0]
-        return self.net(x, t, Condition(none.long(), told, none))
+        return self.net(x, t, Condition(none.long(), given, none))

@@ -1,6 +1,5 @@
-"""A small U-Net: residual blocks on ever coarser grids and back, told the time and the condition in every block. It answers
-the same call as `DiT`, so one may stand in for the other."""
-
+"""A small U-Net: residual blocks on ever coarser grids and back, conditioned on the time and the
+condition in every block. It has the same call as `DiT`, so one may stand in for the other."""
 
 import torch
 import torch.nn.functional as F
@@ -19,28 +18,32 @@ GROUPS = 8
 
 @config("net/unet")
 class UNetConfig(NetConfig):
-    """`widths`: channels at each level, the grid halves from one to the next. `blocks`: residual blocks per level, each way.
-    `told`: the width of the vector that carries time and condition. `fold`: so many neighbouring pixels a side are folded
-    into channels at the entry and unfolded at the exit; the finest grid costs most and does least. `scaled`: what is told
-    scales and shifts the channels after a norm, instead of being added before it. `placed`: every level is told where on the
-    picture it is; a network without that has to find out from the borders. Attention only at the coarsest level."""
+    """`widths`: channels at each level, the grid halves from one to the next. `blocks`: residual
+    blocks per level, each way. `embedding`: the width of the vector that carries time and
+    condition. `fold`: so many neighbouring pixels a side are folded into channels at the entry and
+    unfolded at the exit; the finest grid costs most and does least. `scaled`: the embedding scales
+    and shifts the channels after a norm, instead of being added before it. `coordinates`: every
+    level is given the coordinates of its pixels; a network without them has only the borders.
+    Attention only at the coarsest level."""
 
     widths: tuple[int, ...] = (32, 64, 128)
     blocks: int = 2
     heads: int = 4
-    told: int = 256
+    embedding: int = 256
     fold: int = 1
     scaled: bool = False
-    placed: bool = False
+    coordinates: bool = False
 
     def __post_init__(self) -> None:
         if not self.widths or any(w <= 0 or w % GROUPS for w in self.widths):
             raise ValueError(f"widths {list(self.widths)}: one or more multiples of {GROUPS}")
-        for name in ("blocks", "heads", "told", "fold"):
+        for name in ("blocks", "heads", "embedding", "fold"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
         if self.widths[-1] % self.heads:
-            raise ValueError(f"the last width {self.widths[-1]} is not a multiple of heads {self.heads}")
+            raise ValueError(
+                f"the last width {self.widths[-1]} is not a multiple of heads {self.heads}"
+            )
 
     def check(self, shape: Shape) -> None:
         by = self.fold * 2 ** (len(self.widths) - 1)
@@ -55,30 +58,34 @@ class UNetConfig(NetConfig):
 
 
 class Residual(nn.Module):
-    """Two convolutions beside a shortcut; between them comes what is told. Starts as the shortcut alone."""
+    """Two convolutions beside a shortcut; between them the embedding enters. Starts as the shortcut
+    alone."""
 
-    def __init__(self, inner: int, outer: int, told: int, scaled: bool = False):
+    def __init__(self, inner: int, outer: int, embedding: int, scaled: bool = False):
         super().__init__()
         self.scaled = scaled
         self.norm1, self.conv1 = nn.GroupNorm(GROUPS, inner), nn.Conv2d(inner, outer, 3, padding=1)
-        self.told = nn.Linear(told, 2 * outer if scaled else outer)
+        self.modulation = nn.Linear(embedding, 2 * outer if scaled else outer)
         self.norm2, self.conv2 = nn.GroupNorm(GROUPS, outer), nn.Conv2d(outer, outer, 3, padding=1)
         self.shortcut = nn.Conv2d(inner, outer, 1) if inner != outer else nn.Identity()
         nn.init.zeros_(self.conv2.weight)
         nn.init.zeros_(self.conv2.bias)
 
-    def forward(self, x: Float[Tensor, "b i h w"], told: Float[Tensor, "b d"]) -> Float[Tensor, "b o h w"]:
-        y, told = self.conv1(F.silu(self.norm1(x))), self.told(F.silu(told))[:, :, None, None]
+    def forward(
+        self, x: Float[Tensor, "b i h w"], embedded: Float[Tensor, "b d"]
+    ) -> Float[Tensor, "b o h w"]:
+        y = self.conv1(F.silu(self.norm1(x)))
+        added = self.modulation(F.silu(embedded))[:, :, None, None]
         if self.scaled:
-            scale, shift = told.chunk(2, 1)
+            scale, shift = added.chunk(2, 1)
             y = self.norm2(y) * (1 + scale) + shift
         else:
-            y = self.norm2(y + told)
+            y = self.norm2(y + added)
         return self.shortcut(x) + self.conv2(F.silu(y))
 
 
 class Mixing(nn.Module):
-    """Attention between all layout of a grid, beside a shortcut."""
+    """Attention between all cells of a grid, beside a shortcut."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -92,44 +99,57 @@ class Mixing(nn.Module):
         return x + self.attention(tokens).mT.unflatten(2, x.shape[2:])
 
 
-class Where(nn.Module):
-    """Adds to each place of a grid what it learns to say of its coordinates."""
+class Coordinates(nn.Module):
+    """Adds a learned function of its coordinates to each cell of a grid."""
 
     WAVES = 8
 
     def __init__(self, width: int):
         super().__init__()
-        self.say = nn.Linear(4 * self.WAVES, width)
+        self.project = nn.Linear(4 * self.WAVES, width)
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
-        rows, columns = (torch.linspace(-1, 1, n + 1, device=x.device)[1:] - 1 / n for n in x.shape[2:])
+        rows, columns = (
+            torch.linspace(-1, 1, n + 1, device=x.device)[1:] - 1 / n for n in x.shape[2:]
+        )
         speed = torch.arange(1, self.WAVES + 1, device=x.device) * torch.pi / 2
         down, along = rows[:, None] * speed, columns[:, None] * speed
         parts = (down.sin()[:, None], down.cos()[:, None], along.sin()[None], along.cos()[None])
         each = torch.cat([part.expand(len(rows), len(columns), -1) for part in parts], -1)
-        return x + self.say(each).permute(2, 0, 1)
+        return x + self.project(each).permute(2, 0, 1)
 
 
 class UNet(nn.Module):
     """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly zero."""
 
-    def __init__(self, config: UNetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace):
+    def __init__(
+        self, config: UNetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace
+    ):
         super().__init__()
         config.check(shape)
-        w, d, n, self.fold = config.widths, config.told, config.blocks, config.fold
+        w, d, n, self.fold = config.widths, config.embedding, config.blocks, config.fold
         channels = shape[0] * config.fold**2
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
         self.condition = ConditionEmbedding(space, conditioning, d)
-        block = lambda inner, outer: Residual(inner, outer, d, config.scaled)  # noqa: E731
-        stack = lambda first, width: nn.ModuleList(block(first if i == 0 else width, width) for i in range(n))  # noqa: E731
+
+        def block(inner: int, outer: int) -> Residual:
+            return Residual(inner, outer, d, config.scaled)
+
+        def stack(first: int, width: int) -> nn.ModuleList:
+            return nn.ModuleList(block(first if i == 0 else width, width) for i in range(n))
+
         self.enter = nn.Conv2d(channels, w[0], 3, padding=1)
         self.down = nn.ModuleList(stack(width, width) for width in w)
-        self.where = nn.ModuleList(Where(width) if config.placed else nn.Identity() for width in w)
+        self.coordinates = nn.ModuleList(
+            Coordinates(width) if config.coordinates else nn.Identity() for width in w
+        )
         self.coarser = nn.ModuleList(nn.Conv2d(a, b, 2, 2) for a, b in zip(w, w[1:], strict=False))
         self.mixing = Mixing(w[-1], config.heads)
         self.middle = block(w[-1], w[-1])
         self.up = nn.ModuleList(stack(2 * width, width) for width in w)
-        self.finer = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(w, w[1:], strict=False))
+        self.finer = nn.ModuleList(
+            nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(w, w[1:], strict=False)
+        )
         self.last, self.leave = nn.GroupNorm(GROUPS, w[0]), nn.Conv2d(w[0], channels, 3, padding=1)
         nn.init.zeros_(self.leave.weight)
         nn.init.zeros_(self.leave.bias)
@@ -137,20 +157,20 @@ class UNet(nn.Module):
     def forward(
         self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Condition
     ) -> Float[Tensor, "b c h w"]:
-        told = self.time(waves(1000 * t, TIME_WAVES)) + self.condition(condition)
+        embedded = self.time(waves(1000 * t, TIME_WAVES)) + self.condition(condition)
         x, kept = self.enter(F.pixel_unshuffle(x, self.fold)), []
         for level, blocks in enumerate(self.down):
             x = self.coarser[level - 1](x) if level else x
-            x = through(blocks, self.where[level](x), told)
+            x = through(blocks, self.coordinates[level](x), embedded)
             kept.append(x)
-        x = self.middle(self.mixing(x), told)
+        x = self.middle(self.mixing(x), embedded)
         for level in reversed(range(len(self.up))):
-            x = through(self.up[level], torch.cat((x, kept[level]), 1), told)
+            x = through(self.up[level], torch.cat((x, kept[level]), 1), embedded)
             x = self.finer[level - 1](x) if level else x
         return F.pixel_shuffle(self.leave(F.silu(self.last(x))), self.fold)
 
 
-def through(blocks: nn.ModuleList, x: Tensor, told: Tensor) -> Tensor:
+def through(blocks: nn.ModuleList, x: Tensor, embedded: Tensor) -> Tensor:
     for block in blocks:
-        x = block(x, told)
+        x = block(x, embedded)
     return x

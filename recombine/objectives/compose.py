@@ -1,5 +1,5 @@
-"""The composition operator, denoiser -> denoiser: score = s_b + sum_j (s_j - s_b), that is, the background b plus what
-each part adds to it.
+"""The composition operator, denoiser -> denoiser: score = s_b + sum_j (s_j - s_b), that is, the
+background b plus what each part adds to it.
 
 Score and denoiser are tied by score = (alpha D - x) / sigma^2 and the coefficients sum to one, so the same sum composes
 denoisers, at every noise level and for every solver. Everything hangs on the background:
@@ -25,16 +25,18 @@ class Composed:
     background: Denoiser
     parts: tuple[Denoiser, ...]
 
-    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any) -> Float[Tensor, "b *s"]:
+    def __call__(
+        self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any
+    ) -> Float[Tensor, "b *s"]:
         base = self.background(x, t, condition)
         return sum((part(x, t, condition) for part in self.parts), (1 - len(self.parts)) * base)
 
 
 @dataclass(frozen=True)
 class OneByOne:
-    """One conditional denoiser, told one condition at a time and composed. The background is its own answer to no condition
-    unless another denoiser is given, which then gives that answer. All conditions of all pictures are asked for in one
-    call, or in several of at most `most` pictures."""
+    """One conditional denoiser, given one condition at a time and composed. The background is its
+    own output without a condition, or that of another denoiser. All conditions of all pictures are
+    evaluated in one call, or in several of at most `most` pictures."""
 
     inner: Denoiser
     background: Denoiser | None = None
@@ -44,7 +46,9 @@ class OneByOne:
         if self.most < 1:
             raise ValueError(f"most must be positive, not {self.most}")
 
-    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any) -> Float[Tensor, "b *s"]:
+    def __call__(
+        self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any
+    ) -> Float[Tensor, "b *s"]:
         base = (self.background or self.inner)(x, t, condition.null())
         picture, slot = condition.present.nonzero(as_tuple=True)
         alone = condition.rows(picture).keep(F.one_hot(slot, condition.present.shape[1]).bool())

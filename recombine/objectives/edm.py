@@ -1,12 +1,13 @@
-"""EDM: pictures under noise of any size, a network that only ever sees and answers numbers of size one, its loss, and how to
-draw from what it learned (Karras et al. 2022).
+"""EDM: pictures under noise of any size, a network whose inputs and outputs have size one, its
+loss, and its denoiser (Karras et al. 2022).
 
-The house's time runs from 0 to 1 and stands for the noise level sigma(t), with alpha = 1. The network is handed the picture
-divided by its expected size and the time; its answer F is read as
+Time runs from 0 to 1 and stands for the noise level sigma(t), with alpha = 1. The network is handed
+the picture divided by its expected size and the time; its answer F is read as
 
     E[x | x_t] = skip x_t + out F,   skip = data^2 / (sigma^2 + data^2),   out = sigma data / sqrt(sigma^2 + data^2),
 
-where `data` is the standard deviation of the pictures. So it copies what the noise left, and adds what it must."""
+where `data` is the standard deviation of the pictures. So it copies what the noise left, and adds
+what it must."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -26,8 +27,9 @@ Network = Callable[[Tensor, Tensor, Any], Tensor]
 
 @config("schedule/karras")
 class Karras(Schedule):
-    """alpha = 1, and sigma^(1/rho) linear in time between the levels `low` and `high`, all of it lowered by `low`, so that
-    no noise is left at time 0. Equal steps in time are small where the noise is."""
+    """alpha = 1, and sigma^(1/rho) linear in time between the levels `low` and `high`, all of it
+    lowered by `low`, so that no noise is left at time 0. Equal steps in time are small where the
+    noise is."""
 
     low: float = 0.002
     high: float = 80.0
@@ -35,7 +37,9 @@ class Karras(Schedule):
 
     def __post_init__(self) -> None:
         if not 0 < self.low < self.high or self.rho <= 0:
-            raise ValueError(f"need 0 < low < high and rho > 0, not {self.low}, {self.high} and {self.rho}")
+            raise ValueError(
+                f"need 0 < low < high and rho > 0, not {self.low}, {self.high} and {self.rho}"
+            )
 
     @property
     def growth(self) -> float:
@@ -55,11 +59,12 @@ class Karras(Schedule):
 
 @config("objective/edm")
 class Edm(Noising):
-    """`data`: standard deviation of the pictures. Training draws log sigma from a normal law (`centre`, `width`) and counts
-    errors in units of `out`, so that every level starts with a loss of about one.
-    `balance`: None, all pixels count alike. Otherwise pixels whose patch holds a place share this part of a picture's loss,
-    and the others the rest. That is a local network trained on patches with and without a condition, every patch of the
-    picture at once; it needs a network that says which is which (`sees`)."""
+    """`data`: standard deviation of the pictures. Training draws log sigma from a normal law
+    (`centre`, `width`) and counts errors in units of `out`, so that every level starts with a loss
+    of about one. `balance`: None, all pixels count alike. Otherwise pixels whose patch holds a
+    location share this part of a picture's loss, and the others the rest. That is a local network
+    trained on patches with and without a condition, every patch of the picture at once; it needs a
+    network that says which is which (`sees`)."""
 
     schedule: Karras = field(default_factory=Karras)
     data: float = 0.5
@@ -69,39 +74,56 @@ class Edm(Noising):
 
     def __post_init__(self) -> None:
         if self.data <= 0 or self.width < 0:
-            raise ValueError(f"data must be positive and width not negative, not {self.data} and {self.width}")
+            raise ValueError(
+                f"data must be positive and width not negative, not {self.data} and {self.width}"
+            )
         if self.balance is not None and not 0 <= self.balance <= 1:
             raise ValueError(f"balance {self.balance} is not between 0 and 1")
 
     def draw(self, shape: torch.Size, rng: torch.Generator) -> Draw:
+        """Random times and noise for a batch of this shape."""
         log = self.centre + self.width * torch.randn(shape[0], generator=rng, device=rng.device)
-        return Draw(self.schedule.time(log.exp()), torch.randn(shape, generator=rng, device=rng.device))
+        return Draw(
+            self.schedule.time(log.exp()), torch.randn(shape, generator=rng, device=rng.device)
+        )
 
-    def scales(self, t: Float[Tensor, "b"], like: Float[Tensor, "b *s"]) -> tuple[Tensor, Tensor, Tensor]:
+    def scales(
+        self, t: Float[Tensor, "b"], like: Float[Tensor, "b *s"]
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """in, skip and out at these times."""
         sigma = self.schedule.sigma(spread(t, like))
         size = (sigma**2 + self.data**2).sqrt()
         return 1 / size, (self.data / size) ** 2, sigma * self.data / size
 
-    def loss(self, net: Network, x: Float[Tensor, "b *s"], condition: Any, draw: Draw) -> Float[Tensor, "b"]:
+    def loss(
+        self, net: Network, x: Float[Tensor, "b *s"], condition: Any, draw: Draw
+    ) -> Float[Tensor, "b"]:
         """The mean squared error of each sample's denoised picture, in units of out^2."""
         noisy = noised(self.schedule, x, draw.t, draw.noise)
         enter = self.scales(draw.t, x)[0]
         # (x - skip noisy) / out without its division by zero where there is no noise
-        goal = enter * (self.schedule.sigma(spread(draw.t, x)) / self.data * x - self.data * draw.noise)
+        goal = enter * (
+            self.schedule.sigma(spread(draw.t, x)) / self.data * x - self.data * draw.noise
+        )
         error = (net(enter * noisy, draw.t, condition).float() - goal).square()
-        return (error if self.balance is None else error * self._weight(net, condition)).flatten(1).mean(1)
+        return (
+            (error if self.balance is None else error * self._weight(net, condition))
+            .flatten(1)
+            .mean(1)
+        )
 
     def _weight(self, net: Network, condition: Any) -> Float[Tensor, "b 1 h w"]:
         """How much each pixel counts, one on average."""
         if not hasattr(net, "sees"):
             raise UsageError(
-                f"balance needs a local network that says which pixels see a place, not {type(net).__name__}"
+                f"balance needs a local network that says which pixels see a location, not {type(net).__name__}"
             )
         seen = net.sees(condition)[:, None].float()
         part = seen.mean((2, 3), keepdim=True)
         share = torch.where(part == 0, 0.0, torch.where(part == 1, 1.0, self.balance))
-        return seen * share / part.clamp(min=1e-9) + (1 - seen) * (1 - share) / (1 - part).clamp(min=1e-9)
+        return seen * share / part.clamp(min=1e-9) + (1 - seen) * (1 - share) / (1 - part).clamp(
+            min=1e-9
+        )
 
     def denoiser(self, net: Network) -> Denoiser:
         """The network's output, read as E[x | x_t]."""

@@ -31,10 +31,14 @@ class LeaseLost(RuntimeError):
     """Another worker has taken the run over, because this one seemed dead (it was stopped, or its disk was away)."""
 
 
-@cache
 def whoami() -> dict[str, Any]:
     """The process, so that others on the same machine can tell whether it still lives."""
-    return {"host": socket.gethostname(), "boot": _boot(), "pid": os.getpid(), "started": _started(os.getpid())}
+    return _identity(os.getpid())
+
+
+@cache
+def _identity(pid: int) -> dict[str, Any]:
+    return {"host": socket.gethostname(), "boot": _boot(), "pid": pid, "started": _started(pid)}
 
 
 def _boot() -> str:

@@ -1,10 +1,10 @@
-"""One look for every figure. Ink is drawn in a marker colour that becomes `currentColor` in the SVG, so the same file reads
-well on light and dark pages; backgrounds are transparent."""
+"""One look for every figure: small SVG files on white, which can be read on light and dark pages alike."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from io import BytesIO, StringIO
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 INK = "#1b1d22"
-"""In an SVG it takes the colour of the page's text."""
-DARK = "#1b1d23"
-"""Ink on light paint, which stays dark on a dark page."""
+DARK = INK
+"""Ink on light paint."""
 SEEN, LEVEL1, LEVEL2 = "#56C1FF", "#FF95CA", "#ED220D"
 """The paper's colours: seen compositions, one factor away, two factors away."""
 LEVELS = (SEEN, LEVEL1, LEVEL2, "#7A0F5C", "#3D0A3A")
@@ -22,6 +21,7 @@ CYCLE = ("#3B7DD8", "#E4572E", "#2A9D6F", "#8E5FC7", "#D9A21B", "#1FA3A8", "#C24
 
 STYLE = {
     "font.family": "sans-serif",
+    "font.sans-serif": ("DejaVu Sans", "Verdana"),
     "font.size": 10,
     "svg.fonttype": "none",
     "axes.spines.top": False,
@@ -41,16 +41,21 @@ STYLE = {
     "axes.grid": True,
     "legend.frameon": False,
     "lines.linewidth": 1.8,
-    "figure.facecolor": "none",
+    "figure.facecolor": "white",
     "axes.facecolor": "none",
-    "savefig.facecolor": "none",
+    "savefig.facecolor": "white",
     "figure.constrained_layout.use": True,
 }
 
 
+DIGITS = re.compile(r"(\.\d\d)\d+")
+PLACES = re.compile(r'(?<= )(?:d|x|y)="[^"]*"')
+"""Attributes of an SVG file that hold coordinates in points."""
+
+
 @dataclass(frozen=True)
 class Figure:
-    """A figure on disk: `figures/<name>.svg` and `.png`, with what a reader should see in it."""
+    """A figure on disk, `figures/<name>.svg`, with what a reader should see in it."""
 
     name: str
     title: str
@@ -59,15 +64,21 @@ class Figure:
 
 @contextmanager
 def canvas(
-    folder: Path, figure: Figure, rows: int = 1, cols: int = 1, size: tuple[float, float] = (7.0, 3.6), **kwargs
+    folder: Path,
+    figure: Figure,
+    rows: int = 1,
+    cols: int = 1,
+    size: tuple[float, float] = (7.0, 3.6),
+    **kwargs,
 ) -> Iterator:
-    """`with canvas(folder, Figure("loss", ...), 1, 2) as axes:` draw on the axes; both files are written at the end."""
+    """`with canvas(folder, Figure("loss", ...), 1, 2) as axes:` plot on the axes; the file is written at the end."""
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    with plt.rc_context({**STYLE, "axes.prop_cycle": plt.cycler(color=CYCLE), "svg.hashsalt": figure.name}):
+    look = {**STYLE, "axes.prop_cycle": plt.cycler(color=CYCLE), "svg.hashsalt": figure.name}
+    with plt.rc_context(look):
         drawing, axes = plt.subplots(rows, cols, figsize=size, **kwargs)
         yield axes
         save(drawing, folder, figure)
@@ -75,21 +86,27 @@ def canvas(
 
 
 def save(drawing: "Drawing", folder: Path, figure: Figure) -> None:
-    """GlobalConfig files at once: another command may be reading them."""
-    from recombine.store import write_atomic  # brings torch, which those who only read figures do without
+    """The whole file at once: another command may be reading it."""
+    from recombine.store import write_atomic
 
-    lines, pixels, facts = StringIO(), BytesIO(), {"Date": None, "Title": figure.title}
     try:
-        drawing.savefig(lines, format="svg", metadata=facts)
+        text = as_svg(drawing, figure.title)
     except ValueError:  # a user's own name with dollar signs that is no mathematics
-        for text in drawing.findobj(lambda artist: hasattr(artist, "set_parse_math")):
-            text.set_parse_math(False)
-        lines = StringIO()
-        drawing.savefig(lines, format="svg", metadata=facts)
-    write_atomic(folder / f"{figure.name}.svg", lines.getvalue().replace(INK, "currentColor"))
-    drawing.set_layout_engine("none")  # it is laid out by now, and to do so takes a third of the time
-    drawing.savefig(pixels, format="png", dpi=160, facecolor="white")
-    write_atomic(folder / f"{figure.name}.png", pixels.getvalue())
+        for artist in drawing.findobj(lambda artist: hasattr(artist, "set_parse_math")):
+            artist.set_parse_math(False)
+        text = as_svg(drawing, figure.title)
+    write_atomic(folder / f"{figure.name}.svg", text)
+
+
+def as_svg(drawing: "Drawing", title: str) -> str:
+    """The drawing as SVG, its coordinates to a hundredth of a point."""
+    lines = StringIO()
+    drawing.savefig(lines, format="svg", metadata={"Date": None, "Title": title})
+    return PLACES.sub(shorter, lines.getvalue())
+
+
+def shorter(attribute: "re.Match[str]") -> str:
+    return DIGITS.sub(r"\1", attribute[0])
 
 
 def entry(figure: Figure) -> dict[str, str]:

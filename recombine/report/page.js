@@ -1,4 +1,4 @@
-// One state (run, step, probe) and everything on the page that shows it. `#step=400&run=<digest>&probe=read` is a link to it.
+// One state (run, step, probe) and everything on the page that shows it. `#step=400&run=<digest>&probe=oracle` is a link to it.
 
 const root = document.documentElement;
 addEventListener("error", (event) => { root.dataset.error = String(event.message); });
@@ -11,12 +11,22 @@ const grouped = (n) => (n >= 10000 ? n.toLocaleString("en-US") : String(n));
 const levelName = (level) => (level === 0 ? "seen" : `level ${level}`);
 
 function explorer(data) {
-  const pictures = data.sheets.map((sheet) => { const image = new Image(); image.onload = () => showSamples(); image.src = sheet.uri; return image; });
+  const pictures = data.sheets.map(() => null);
+  /** The picture of a sheet, loaded when it is first needed; the sheets of a run are few and small. */
+  function picture(index) {
+    if (!pictures[index]) {
+      pictures[index] = new Image();
+      pictures[index].onload = () => showSamples();
+      pictures[index].src = data.sheets[index].uri;
+    }
+    return pictures[index];
+  }
   const tiles = [...document.querySelectorAll("#grid .tile")];
   const cells = [...document.querySelectorAll("#scores td[data-field]")];
   const state = { run: data.runs[0], index: 0, probe: data.probes[0], paper: true };
   let place = null, timer = null;
 
+  const nameOf = (probe) => (Object.hasOwn(data.names, probe) ? data.names[probe] : probe);
   const step = () => state.run.steps[state.index];
   const variant = () => data.variants.find((v) => v.name === state.run.variant);
   const siblings = () => data.runs.filter((r) => r.variant === state.run.variant);
@@ -34,6 +44,7 @@ function explorer(data) {
     state.run = run;
     state.index = nearest(run, wanted);
     find("slider").max = String(run.steps.length - 1);
+    run.sheets.forEach(([, index]) => picture(index));
     fillSeeds();
     show();
   }
@@ -78,7 +89,8 @@ function explorer(data) {
     const past = state.run.sheets.filter(([s]) => s <= step()), found = past[past.length - 1];
     const note = find("samples-note");
     note.hidden = !data.sheets.length || Boolean(found && found[0] === step());
-    note.textContent = found ? `Samples were last kept at step ${grouped(found[0])}.` : "No samples were kept at or before this step.";
+    const kept = state.run.sheets.map(([s]) => grouped(s)).join(", ");
+    note.textContent = found ? `Samples shown: step ${grouped(found[0])}, the last kept before this step.` : kept ? `Samples of this run were kept at step ${kept}.` : "No samples of this seed are among these results.";
     tiles.forEach((tile) => drawTile(tile, found));
   }
 
@@ -86,12 +98,12 @@ function explorer(data) {
     const canvas = tile.querySelector("canvas");
     if (!canvas) return;
     canvas.dataset.step = found ? String(found[0]) : "";
-    const context = canvas.getContext("2d"), sheet = found && data.sheets[found[1]], image = found && pictures[found[1]];
+    const context = canvas.getContext("2d"), sheet = found && data.sheets[found[1]], image = found && picture(found[1]);
     if (!image || !image.complete || !image.naturalWidth) { if (!found) context.clearRect(0, 0, canvas.width, canvas.height); return; }
-    const count = sheet.columns, across = Math.ceil(count / Math.min(2, count)), size = sheet.cell, y = Number(tile.dataset.row) * size;
+    const count = sheet.shown, across = Math.ceil(count / Math.min(2, count)), side = sheet.cell, size = Math.round(side), y = Number(tile.dataset.row) * side;
     const pitch = size + 1, width = across * pitch - 1;
     if (canvas.width !== width) { canvas.width = width; canvas.height = Math.ceil(count / across) * pitch - 1; }
-    for (let i = 0; i < count; i++) context.drawImage(image, i * size, y, size, size, (i % across) * pitch, Math.floor(i / across) * pitch, size, size);
+    for (let i = 0; i < count; i++) context.drawImage(image, i * side, y, side, side, (i % across) * pitch, Math.floor(i / across) * pitch, size, size);
   }
 
   function showCurves() {
@@ -105,7 +117,7 @@ function explorer(data) {
     if (v.paper) find("legend-paper-text").textContent = `paper A, ${v.paper.figure}: ${v.paper.label}`;
     const seeds = siblings().length;
     find("curves-note").textContent = (seeds > 1 ? `Bold: mean over ${seeds} seeds; thin: each seed; the dots and the numbers above are seed ${state.run.seed}. ` : "") +
-      `Shaded: the interval of one measurement (low to high in the rows), averaged over the level's compositions${seeds > 1 ? " and seeds" : ""}. Share of samples in % that show all factors as asked, read by the probe “${state.probe}”.` +
+      `Shaded: the interval of one measurement (low to high in the rows), averaged over the level's compositions${seeds > 1 ? " and seeds" : ""}. Share of samples in % that show all factors as prompted, by the ${nameOf(state.probe)}.` +
       (v.paper ? " Dashed: the paper's own curve, decoded from its figure, at its own training steps; its batch size, model and probe differ, so compare shapes and end points, not single steps." : "");
   }
 
@@ -192,7 +204,7 @@ function explorer(data) {
   }
 
   state.index = state.run.steps.length - 1;
-  find("probe").replaceChildren(...data.probes.map((p) => new Option(p, p)));
+  find("probe").replaceChildren(...data.probes.map((p) => new Option(nameOf(p), p)));
   find("pick-probe").hidden = data.probes.length < 2;
   find("controls").hidden = false;
   fillLegend();

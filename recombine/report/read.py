@@ -1,23 +1,123 @@
-"""A study's folder, read and checked. Whatever is missing or broken becomes one line that names the file."""
+"""A study's folder, read and checked. Whatever is missing or broken becomes one line that names the file and the field."""
 
-import json
-import math
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from msgspec import Meta, Struct
+
+from recombine.analysis.claims import Verdict
+from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError
-from recombine.plots.style import PROBES
 
-Record = dict[str, Any]
-VERDICTS = ("reproduced", "partly", "not reproduced", "not measured", "smoke")
-WORDS = ("reproduced", "holds", "partly", "not reproduced", "does not hold", "not measured", "smoke")
-"""How verdicts are said, best first."""
-SAID = WORDS[:5]
-"""Where there is one."""
-SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+Name = Annotated[str, Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
+"""What becomes part of a path: it cannot leave its folder."""
+Step = Annotated[int, Meta(ge=0)]
+Value = float | int | bool | str | None
+Interval = tuple[float, float] | None
+LAST = 1_000_000
+
+
+class Factor(Struct):
+    name: str
+    values: list[str | int | float]
+
+
+class Space(Struct):
+    factors: list[Factor] = []
+
+
+class Run(Struct):
+    digest: str
+    variant: str | None = None
+    seed: int | None = None
+    noun: str = "run"
+    label: str = ""
+
+
+class Sheet(Struct):
+    """A sheet of samples, `samples/<file>`: of a checkpoint where it has a step."""
+
+    run: str
+    file: Name
+    name: str = ""
+    step: Step | None = None
+
+
+class FigureEntry(Struct):
+    name: Name
+    title: str = ""
+    caption: str = ""
+
+
+class StudyEntry(Struct):
+    """study.json, as far as a page needs it."""
+
+    name: str
+    question: str
+    paper: str = ""
+    about: str = ""
+    order: int | None = None
+    widget: str | None = None
+    scale: str = ""
+    seeds: list[int] = []
+    settings: Any = None
+    settings_version: str = ""
+    runs: list[Run] = []
+    sheets: list[Sheet] = []
+    figures: list[FigureEntry] = []
+    space: Space | None = None
+    levels: dict[str, int] | None = None
+    own: str = ""
+    paper_curve: str | dict[str, str] | None = None
+    provenance: dict[str, Any] = {}
+
+    @property
+    def factors(self) -> list[Factor]:
+        return self.space.factors if self.space else []
+
+
+class PartEntry(Struct):
+    """A number with its expected region, or a check that holds or does not."""
+
+    name: str
+    verdict: Verdict
+    estimate: float | None = None
+    interval: Interval = None
+    n: int | None = None
+    expected: tuple[float | None, float | None] = (None, None)
+    holds: bool | None = None
+
+
+class Sensitivity(Struct):
+    """What the verdict would be by another probe, or judged up to an earlier checkpoint."""
+
+    by_probe: dict[str, Verdict] = {}
+    by_checkpoint: list[tuple[Step, Verdict]] = []
+
+
+class ClaimEntry(Struct):
+    """One claim of claims.json."""
+
+    id: str
+    study: str
+    statement: str
+    verdict: Verdict
+    paper: str = ""
+    expected: str = ""
+    measured: dict[str, Value] = {}
+    estimate: float | None = None
+    interval: Interval = None
+    n: int | None = None
+    note: str = ""
+    parts: list[PartEntry] = []
+    deviations: list[str] = []
+    sensitivity: Sensitivity = msgspec.field(default_factory=Sensitivity)
+    scale: str = ""
+    seeds: int = 0
+    folder: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,139 +125,74 @@ class Results:
     """What one study left on disk."""
 
     folder: Path
-    study: Record
-    rows: list[Record]
-    claims: list[Record]
-
-    @property
-    def runs(self) -> list[Record]:
-        return self.study["runs"]
-
-    def run_folder(self, digest: str) -> Path:
-        return run_of(self.folder, digest)
-
-
-def run_of(study: Path, digest: str) -> Path:
-    """The folder of a run that a study names: among those of all studies, or inside the study's own, where another study has
-    one of the same name that stands on other weights."""
-    own = study / "runs" / digest
-    return own if own.is_dir() else study.parent / "runs" / digest
+    study: StudyEntry
+    rows: Table
+    claims: list[ClaimEntry]
 
 
 def read_results(folder: Path) -> Results:
-    """Everything but pictures: study.json, rows.jsonl, claims.json."""
-    study = read_study(folder / "study.json")
-    return Results(folder, study, read_lines(folder / "rows.jsonl"), read_claims(folder / "claims.json"))
+    """Everything but pictures: study.json, rows.parquet, claims.json."""
+    study = read_study(folder)
+    rows = read_table(folder / "rows.parquet")
+    return Results(folder, study, rows, read_entries(folder / "claims.json"))
 
 
-def read_study(path: Path) -> Record:
-    study = read_json(path)
-    if not isinstance(study, dict):
-        raise UsageError(f"{path}: an object is needed, not {kind(study)}")
-    for key in ("name", "question"):
-        if not isinstance(study.get(key), str):
-            raise UsageError(f"{path}: {key!r} must be a text, not {kind(study.get(key))}")
-    for key in ("runs", "figures"):
-        study[key] = records(study.get(key) or [], path, key)
-    for key, wanted in {"space": dict, "levels": dict, "provenance": dict, "seeds": list}.items():
-        if not isinstance(study.get(key), wanted | None):
-            raise UsageError(f"{path}: {key!r} must be a {wanted.__name__}, not {kind(study[key])}")
-    if study.get("space"):
-        records(study["space"].get("factors"), path, "factors")
-    for figure in study["figures"]:
-        safe_name(figure.get("name"), path, "a figure's name")
-    for run in study["runs"]:
-        safe_name(run.get("digest"), path, "a run's digest")
-    return study
+def read_study(folder: Path) -> StudyEntry:
+    refuse_old(folder)
+    return read_as(folder / "study.json", StudyEntry)
 
 
-def read_claims(path: Path) -> list[Record]:
-    claims = records(read_json(path), path, "claims.json")
+def read_entries(path: Path) -> list[ClaimEntry]:
+    """The claims of one file, checked; each knows the folder it lies in."""
+    claims = read_as(path, list[ClaimEntry])
     for claim in claims:
-        for key in ("id", "statement", "verdict"):
-            if not isinstance(claim.get(key), str):
-                raise UsageError(f"{path}: claim {claim.get('id')!r} needs a text as its {key!r}")
-        if claim["verdict"] not in VERDICTS:
-            raise UsageError(f"{path}: {claim['verdict']!r} is no verdict; allowed are {', '.join(VERDICTS)}")
-        claim["earlier"] = course(claim.get("earlier", []), claim["id"], path)
-        claim["otherwise"] = others(claim.get("otherwise", {}), claim["id"], path)
-    said = [claim["said"] if claim.get("said") in WORDS else claim["verdict"] for claim in claims]
-    return [claim | {"said": words} for claim, words in zip(claims, said, strict=True)]
+        claim.folder = path.parent.name
+    return claims
 
 
-def course(value: Any, claim: str, path: Path) -> list[tuple[int, str]]:
-    """Checkpoints, in the order of training, and the verdicts on all up to each; none where the study does not say."""
-    pairs = isinstance(value, list) and all(isinstance(v, list) and len(v) == 2 for v in value)
-    if pairs and all(type(step) is int and said in SAID for step, said in value):
-        steps = [step for step, _ in value]
-        if all(a < b for a, b in pairwise([0, *steps])):
-            return [(step, said) for step, said in value]
-    raise UsageError(f"{path}: 'earlier' of claim {claim!r} must be a list of rising steps, each with a verdict")
+class Place(Struct):
+    order: int | None = None
 
 
-def others(value: Any, claim: str, path: Path) -> dict[str, str]:
-    """Probes, by the names that a page has for them, and the verdict by each; none where the study does not say."""
-    if isinstance(value, dict) and all(probe in PROBES and said in SAID for probe, said in value.items()):
-        return {PROBES[probe]: said for probe, said in value.items()}
-    raise UsageError(
-        f"{path}: 'otherwise' of claim {claim!r} must be probes ({', '.join(PROBES)}), each with a verdict"
-    )
+def in_order(files: Iterable[Path]) -> list[Path]:
+    """The folders of some files, as `recombine list` has their studies; strangers come last."""
+
+    def place(folder: Path) -> tuple[int, str]:
+        path = folder / "study.json"
+        order = read_as(path, Place).order if path.exists() else None
+        return LAST if order is None else order, folder.name
+
+    return sorted({path.parent for path in files}, key=place)
 
 
-def records(value: Any, path: Path, what: str) -> list[Record]:
-    if isinstance(value, list) and all(isinstance(v, dict) for v in value):
-        return value
-    raise UsageError(f"{path}: {what!r} must be a list of objects")
-
-
-def safe_name(name: Any, path: Path, what: str) -> str:
-    """A name that will become part of a path must not leave its folder."""
-    if isinstance(name, str) and SAFE_NAME.fullmatch(name) and ".." not in name:
-        return name
-    raise UsageError(f"{path}: {what} must be letters, digits, '-', '_' or '.', not {name!r}")
-
-
-def read_text(path: Path) -> str:
+def read_as(path: Path, kind: Any) -> Any:
+    """A JSON file as a value of some type; unknown fields are ignored."""
+    data = content(path)
     try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({type(error).__name__})") from None
-
-
-def read_json(path: Path) -> Any:
-    try:
-        return json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError):
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {_line(error)}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise UsageError(f"{path}: is not valid JSON") from None
 
 
-def read_lines(path: Path) -> list[Record]:
-    """The objects of a JSON-lines file."""
-    found = []
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise UsageError(f"{path}, line {number}: is not a JSON object")
-        found.append(row)
-    return found
+def content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({type(error).__name__})") from None
 
 
-def number(row: Record, key: str, path: Path) -> float | None:
-    """A row's number, or None where it has none; NaN and infinity count as none."""
-    value = row.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise UsageError(f"{path}: {key!r} must be a number, not {value!r}")
-    return round(float(value), 4) if math.isfinite(value) else None
+def refuse_old(folder: Path) -> None:
+    """UsageError where a study's folder holds the files that were written before rows became Parquet."""
+    if (folder / "rows.jsonl").exists() and not (folder / "rows.parquet").exists():
+        raise UsageError(
+            f"{folder}: made by an earlier version (rows.jsonl, not rows.parquet); run the study again"
+        )
 
 
-def kind(value: Any) -> str:
-    return "nothing" if value is None else type(value).__name__
+def _line(error: Exception) -> str:
+    """`$.figures[0].name` of the decoder's message becomes figures[0].name."""
+    return " ".join(str(error).split()).replace("`$.", "`").replace("`$[", "`[")

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup, escape
 
-from recombine.plots.style import LEVELS, level_name
+from recombine.analysis.levels import PROBES, level_name
+from recombine.plots.style import LEVELS
+from recombine.store import write_atomic
 
 HERE = Path(__file__).parent
 SCRIPTS = ("curves.js", "page.js")
@@ -24,20 +25,19 @@ PAPERS = {
 }
 REFERENCE = re.compile(r"paper_(.+)|(.+)_(?:paper|law|expected)")
 MARKS = {
-    "reproduced": "✓",
-    "holds": "✓",
-    "partly": "◐",
-    "not reproduced": "✕",
-    "does not hold": "✕",
+    "supported": "✓",
+    "partly supported": "◐",
+    "inconclusive": "?",
+    "contradicted": "✕",
     "not measured": "–",
+    "smoke": "·",
 }
-MARKS |= {"smoke": "·"}
 
 
 def environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    written = (number, percent, prose, script_json, pretty, duration, beside, kebab)
+    written = (number, percent, prose, script_json, pretty, duration, beside, kebab, region, probe_name)
     made.filters |= {function.__name__: function for function in written} | {"level": level_name}
     script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     nonce = hashlib.sha256(script.encode()).hexdigest()[:24]
@@ -71,6 +71,20 @@ def beside(measured: dict[str, Any]) -> list[tuple[str, Any, Any]]:
         name = (match.group(1) or match.group(2)) if match else key
         found.setdefault(name, [None, None])[1 if match else 0] = value
     return [(name.replace("_", " "), *values) for name, values in found.items()]
+
+
+def region(expected: tuple[float | None, float | None]) -> str:
+    """(0.5, None) -> "at least 0.5"."""
+    low, high = expected
+    if low is not None and high is not None:
+        return f"{number(low)} to {number(high)}"
+    if low is not None:
+        return f"at least {number(low)}"
+    return f"at most {number(high)}" if high is not None else "anything"
+
+
+def probe_name(probe: str) -> str:
+    return PROBES.get(probe, probe)
 
 
 def percent(value: float | None) -> str:
@@ -130,7 +144,5 @@ def widget(name: Any, nonce: str) -> Markup | None:
 
 def write(path: Path, text: str) -> Path:
     """All or nothing: a page is never half there."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    write_atomic(path, text)
     return path

@@ -98,9 +98,10 @@ class Model:
 
     def batch(self, step: int) -> tuple[Tensor, Condition, Any]:
         """The batch after `step` updates: latents, conditions with some factors dropped, the loss's own randomness."""
-        r, rng = self.recipe, seeded(self.recipe.seed, "batch", step, device=self.device)
+        r, runtime = self.recipe, self.work.runtime
+        rng = runtime.stream(r.seed, "batch", step)
         latents, condition = self.pool
-        pick = torch.randint(len(latents), (r.train.batch,), generator=rng, device=rng.device)
+        pick = torch.randint(len(latents), (runtime.share(r.train.batch),), generator=rng, device=rng.device)
         x, condition = latents[pick], r.conditioning.drop(condition.rows(pick), r.world.space, rng)
         return x, condition, r.objective.draw(x.shape, rng)
 

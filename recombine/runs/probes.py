@@ -66,8 +66,8 @@ class ProbeRun(Task):
         is_open = self.kind == "open-set"
 
         def batch(step: int) -> tuple[Tensor, Tensor]:
-            rng = seeded(self.seed, "probe", step, device=device)
-            index = table[torch.randint(len(table), (self.train.batch,), generator=rng, device=device)]
+            rng = work.runtime.stream(self.seed, "probe", step)
+            index = table[torch.randint(len(table), (work.runtime.share(self.train.batch),), generator=rng, device=device)]
             return open_set_batch(self.world, index, rng) if is_open else (self.world.render(index, rng).images, index)
 
         small = replace(work.runtime, compile="", graphs=False)  # compiling it would take longer than training it

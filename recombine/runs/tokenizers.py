@@ -67,9 +67,9 @@ class TokenizerRun(Task):
         grid = tokenizer.latent_shape(self.world.image_shape)[1:]
 
         def batch(step: int) -> tuple[Tensor, Tensor]:
-            rng = seeded(tokenizer.seed, "tokenizer", step, device=device)
-            images = self.sample(tokenizer.batch, rng)
-            return 2 * images - 1, tokenizer.bottleneck.draw(tokenizer.batch, grid, rng)
+            rng = work.runtime.stream(tokenizer.seed, "tokenizer", step)
+            images = self.sample(work.runtime.share(tokenizer.batch), rng)
+            return 2 * images - 1, tokenizer.bottleneck.draw(len(images), grid, rng)
 
         train(
             self.net(), reconstruction, batch, self.train, work.folder, work.runtime,

@@ -51,7 +51,10 @@ def turns(loss: Float[Tensor, "t"], tolerance: float = 1e-3) -> list[int]:
 
 
 def learning_times(
-    t: Float[Tensor, "t"], value: Float[Tensor, "b t k"], target: Float[Tensor, "k"], share: float = 0.8
+    t: Float[Tensor, "t"],
+    value: Float[Tensor, "b t k"],
+    target: Float[Tensor, "k"],
+    share: float = 0.8,
 ) -> Float[Tensor, "b k"]:
     """When each value first reaches `share` of its target, between the samples by a straight line; inf if it never does."""
     done = value >= share * target
@@ -78,17 +81,23 @@ class Stage(NamedTuple):
     end: float
 
 
-def stages(t: Float[Tensor, "t"], w: Float[Tensor, "t d d"], a: Float[Tensor, "d"], s: int) -> list[Stage]:
+def stages(
+    t: Float[Tensor, "t"], w: Float[Tensor, "t d d"], a: Float[Tensor, "d"], s: int
+) -> list[Stage]:
     """The story of one run, in order of time: all entries grow; each minor entry is suppressed by a major one, from its peak
     until a tenth of it is left; each major entry grows, from a tenth to nine tenths."""
     story = [_suppression(t, w, a, i, j) for i in range(s) for j in range(i + 1, s)]
     story = [stage for stage in story if stage]
     first = min((stage.start for stage in story), default=float(t[-1]))
     growths = [
-        Stage("growth", _name(k, k), "", _reach(t, w[:, k, k], 0.1), _reach(t, w[:, k, k], 0.9)) for k in range(s)
+        Stage("growth", _name(k, k), "", _reach(t, w[:, k, k], 0.1), _reach(t, w[:, k, k], 0.9))
+        for k in range(s)
     ]
     story += [g for g in growths if math.isfinite(g.start)]
-    return [Stage("initial growth", "all", "", float(t[0]), first), *sorted(story, key=lambda stage: stage.start)]
+    return [
+        Stage("initial growth", "all", "", float(t[0]), first),
+        *sorted(story, key=lambda stage: stage.start),
+    ]
 
 
 def _suppression(t: Tensor, w: Tensor, a: Tensor, i: int, j: int) -> Stage | None:
@@ -104,7 +113,9 @@ def _suppression(t: Tensor, w: Tensor, a: Tensor, i: int, j: int) -> Stage | Non
 
 
 def _reach(t: Tensor, value: Tensor, level: float) -> float:
-    return float(learning_times(t, value[None, :, None], torch.ones(1, dtype=value.dtype), level)[0, 0])
+    return float(
+        learning_times(t, value[None, :, None], torch.ones(1, dtype=value.dtype), level)[0, 0]
+    )
 
 
 def _name(i: int, j: int) -> str:

@@ -49,14 +49,18 @@ def gap(p: Mixture, q: Mixture, sigma: float, at: Points, rows: int = 2048) -> G
     for which, noise, weight in zip(*(a.split(rows) for a in at), strict=True):
         log_ratio, ours, theirs = _compared(p, q, wide.place(which, noise), sigma)
         kl += (log_ratio @ weight).item()
-        if q.mean is p.mean:  # the ratio r = p / q is bounded: E_p[1/r - 1] = 0 takes most of the variance away
+        if (
+            q.mean is p.mean
+        ):  # the ratio r = p / q is bounded: E_p[1/r - 1] = 0 takes most of the variance away
             kl += (torch.expm1(-log_ratio) @ weight).item()
         error += ((ours - theirs).square().sum(1) @ weight).item()
         size += (ours.square().sum(1) @ weight).item()
     return Gap(kl, error, error / size)
 
 
-def _compared(p: Mixture, q: Mixture, x: Float[Tensor, "b d"], sigma: float) -> tuple[Tensor, Tensor, Tensor]:
+def _compared(
+    p: Mixture, q: Mixture, x: Float[Tensor, "b d"], sigma: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """log p / q and both scores; laws that share their components are evaluated once."""
     log_p, pull, _ = p.log_each(x, 1.0, sigma)
     if q.mean is p.mean:
@@ -67,7 +71,9 @@ def _compared(p: Mixture, q: Mixture, x: Float[Tensor, "b d"], sigma: float) -> 
     return log_ratio, -p.weighed(log_p.softmax(1), pull), -q.weighed(log_q.softmax(1), other)
 
 
-def gaps(p: Mixture, q: Mixture, sigmas: Sequence[float], draws: int = 128, seed: int = 0) -> list[Gap]:
+def gaps(
+    p: Mixture, q: Mixture, sigmas: Sequence[float], draws: int = 128, seed: int = 0
+) -> list[Gap]:
     at = even_points(p, draws, seed)
     return [gap(p, q, sigma, at) for sigma in sigmas]
 

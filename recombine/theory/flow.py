@@ -70,7 +70,12 @@ Step = Callable[[Tensor, Rates, float], Tensor]
 
 
 def flow(
-    u: Float[Tensor, "b d m"], a: Float[Tensor, "#b d"], dt: float, steps: int, every: int = 1, step: Step | None = None
+    u: Float[Tensor, "b d m"],
+    a: Float[Tensor, "#b d"],
+    dt: float,
+    steps: int,
+    every: int = 1,
+    step: Step | None = None,
 ) -> Trajectory:
     """The trajectories that start from each U: `steps` of size `dt` in paper time, W kept at every `every`-th.
     `step` is `rk4` unless `euler` (the U-update of gradient descent) is asked for."""
@@ -84,7 +89,9 @@ def recurrence(
     return _integrate(w, a, dt, steps, every, _recur, lambda w: w)
 
 
-def _integrate(start: Tensor, a: Tensor, dt: float, steps: int, every: int, step: Step, w_of: Callable) -> Trajectory:
+def _integrate(
+    start: Tensor, a: Tensor, dt: float, steps: int, every: int, step: Step, w_of: Callable
+) -> Trajectory:
     state = start.permute(1, 2, 0).contiguous()
     a = a.expand(len(start), -1).mT.contiguous()
     rates = Rates(a[:, None], 0.5 * (a[:, None] + a))
@@ -143,7 +150,9 @@ def _recur(w: Tensor, rates: Rates, dt: float) -> Tensor:
 
 def correlated(omega: float, rho: float, d: int) -> Float[Tensor, "d d"]:
     """The start W(0) = omega [(1 - rho) I + rho 1 1^T]."""
-    return omega * ((1 - rho) * torch.eye(d, dtype=torch.float64) + rho * torch.ones(d, d, dtype=torch.float64))
+    return omega * (
+        (1 - rho) * torch.eye(d, dtype=torch.float64) + rho * torch.ones(d, d, dtype=torch.float64)
+    )
 
 
 def root(w: Float[Tensor, "*b d d"]) -> Float[Tensor, "*b d d"]:
@@ -152,7 +161,9 @@ def root(w: Float[Tensor, "*b d d"]) -> Float[Tensor, "*b d d"]:
     return vectors * values.clamp_min(0).sqrt()[..., None, :]
 
 
-def largest_omega(ratio: float, d: int = 2, k: float = 20.0, kappa: float = 1.1, beta: float = 1.01) -> float:
+def largest_omega(
+    ratio: float, d: int = 2, k: float = 20.0, kappa: float = 1.1, beta: float = 1.01
+) -> float:
     """log10 of the largest initial scale that meets the printed assumptions D.3-D.5 together, for signals a_i / a_j = ratio.
     D.4 bounds P beta omega by q; D.5 then asks log P >= (1 + r)/(1 - r) (10 kappa^2 log(1/q) + log beta), r = 1 / ratio."""
     q = min(kappa - 1, 1 - kappa**-0.5) / (k * ratio * d * beta)

@@ -28,17 +28,21 @@ class Lamps:
         if not self.clutter:
             return unconditional(points(on[None], width=self.width))
         law = tuple(Block((i,), self._lamp(i in lit)) for i in range(self.count))
-        return lambda asked: law
+        return lambda prompt: law
 
     def average(self) -> Law:
         """The parts, each as likely as any other: what a model of the data without labels learns."""
         states = torch.cartesian_prod(*[torch.arange(2)] * self.count).double()
         on = states.sum(1)
         if not self.clutter:
-            return unconditional(points(torch.eye(self.count, dtype=torch.float64), width=self.width))
+            return unconditional(
+                points(torch.eye(self.count, dtype=torch.float64), width=self.width)
+            )
         log = on.log() + on * math.log(self.clutter) + (self.count - on) * math.log1p(-self.clutter)
         return unconditional(points(states[1:], log[1:], self.width))
 
     def _lamp(self, certain: bool) -> Mixture:
-        chances = torch.tensor([0.0, 1.0] if certain else [1 - self.clutter, self.clutter], dtype=torch.float64)
+        chances = torch.tensor(
+            [0.0, 1.0] if certain else [1 - self.clutter, self.clutter], dtype=torch.float64
+        )
         return points(torch.tensor([[0.0], [1.0]], dtype=torch.float64), chances.log(), self.width)

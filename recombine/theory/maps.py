@@ -66,6 +66,8 @@ def orthogonal(dim: int, seed: int = 0) -> Matrix:
 def skewed(dim: int, skew: float) -> Matrix:
     """Unit axes that lean towards each other: the cosine between any two of them is `skew`."""
     if not -1 / (dim - 1) < skew < 1:
-        raise ValueError(f"skew {skew} is not between -1/{dim - 1} and 1, where {dim} axes span the space")
+        raise ValueError(
+            f"skew {skew} is not between -1/{dim - 1} and 1, where {dim} axes span the space"
+        )
     gram = torch.full((dim, dim), skew, dtype=torch.float64)
     return Matrix(torch.linalg.cholesky(gram.fill_diagonal_(1.0)).T.contiguous())

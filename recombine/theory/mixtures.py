@@ -19,8 +19,8 @@ from recombine.worlds.factors import Condition
 
 Level = Float[Tensor, "..."] | float
 """alpha or sigma: one number for the whole batch (a third cheaper), or one a row."""
-Asked = tuple[int | None, ...]
-"""The value asked for of each condition; None where the condition is not present."""
+Prompt = tuple[int | None, ...]
+"""The value of each condition; None where the condition is not present."""
 
 
 @config("schedule/exploding")
@@ -61,9 +61,13 @@ class Mixture:
         weight = self.log_weight.exp()
         mean = weight @ self.mean
         off = self.mean - mean
-        return mean, torch.einsum("n,ndf->df", weight, self.covariance + off[:, :, None] * off[:, None, :])
+        return mean, torch.einsum(
+            "n,ndf->df", weight, self.covariance + off[:, :, None] * off[:, None, :]
+        )
 
-    def log_each(self, x: Float[Tensor, "b d"], alpha: Level, sigma: Level) -> tuple[Tensor, Tensor, Tensor]:
+    def log_each(
+        self, x: Float[Tensor, "b d"], alpha: Level, sigma: Level
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Every component by itself: the log of its share of the density of x_t (b n), its pull, which is the residual over
         the variance (b n d), and its gain alpha * variance of x; both along the component's own axes."""
         alpha, sigma = _per_row(alpha, x), _per_row(sigma, x)
@@ -75,21 +79,29 @@ class Mixture:
         log = -0.5 * (residual * pull + variance.log() + math.log(2 * math.pi)).sum(-1)
         return self.log_weight + log, pull, alpha * self.along
 
-    def log_density(self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0) -> Float[Tensor, "b"]:
+    def log_density(
+        self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0
+    ) -> Float[Tensor, "b"]:
         return torch.logsumexp(self.log_each(x, alpha, sigma)[0], -1)
 
-    def score(self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0) -> Float[Tensor, "b d"]:
+    def score(
+        self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0
+    ) -> Float[Tensor, "b d"]:
         """The gradient of the log density."""
         log, pull, _ = self.log_each(x, alpha, sigma)
         return -self.weighed(log.softmax(-1), pull)
 
-    def denoise(self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0) -> Float[Tensor, "b d"]:
+    def denoise(
+        self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0
+    ) -> Float[Tensor, "b d"]:
         """E[x | x_t]. Needs no division by alpha or sigma, so pure noise (alpha = 0) is answered too: the mean."""
         log, pull, gain = self.log_each(x, alpha, sigma)
         share = log.softmax(-1)
         return share @ self.mean + self.weighed(share, gain * pull)
 
-    def weighed(self, share: Float[Tensor, "b n"], own: Float[Tensor, "b n d"]) -> Float[Tensor, "b d"]:
+    def weighed(
+        self, share: Float[Tensor, "b n"], own: Float[Tensor, "b n d"]
+    ) -> Float[Tensor, "b d"]:
         """The components' answers, given along their own axes, each counted by its share."""
         if self.axes is None:
             return (share[:, :, None] * own).sum(1)
@@ -97,13 +109,17 @@ class Mixture:
 
     def sample(self, count: int, rng: torch.Generator) -> Float[Tensor, "b d"]:
         which = torch.multinomial(self.log_weight.exp(), count, replacement=True, generator=rng)
-        noise = torch.randn(count, self.dim, generator=rng, dtype=self.mean.dtype, device=self.mean.device)
+        noise = torch.randn(
+            count, self.dim, generator=rng, dtype=self.mean.dtype, device=self.mean.device
+        )
         return self.place(which, noise)
 
     def place(self, which: Int[Tensor, "b"], noise: Float[Tensor, "b d"]) -> Float[Tensor, "b d"]:
         """The points that standard normal `noise` becomes in the components `which`."""
         step = self.along[which].sqrt() * noise
-        return self.mean[which] + (step if self.axes is None else torch.einsum("bde,be->bd", self.axes[which], step))
+        return self.mean[which] + (
+            step if self.axes is None else torch.einsum("bde,be->bd", self.axes[which], step)
+        )
 
     def marginal(self, pixels: tuple[int, ...]) -> "Mixture":
         """The law of some of the pixels."""
@@ -134,7 +150,9 @@ def _per_row(level: Level, x: Float[Tensor, "b d"]) -> Float[Tensor, "r 1 1"]:
     return torch.as_tensor(level, dtype=x.dtype, device=x.device).reshape(-1, 1, 1)
 
 
-def mixture(log_weight: Float[Tensor, "n"], mean: Float[Tensor, "n d"], covariance: Float[Tensor, "n d d"]) -> Mixture:
+def mixture(
+    log_weight: Float[Tensor, "n"], mean: Float[Tensor, "n d"], covariance: Float[Tensor, "n d d"]
+) -> Mixture:
     """The mixture with these covariances; weights need not be normalised."""
     along, axes = torch.linalg.eigh(covariance)
     if along.min() < -1e-9 * along.abs().max():
@@ -142,7 +160,9 @@ def mixture(log_weight: Float[Tensor, "n"], mean: Float[Tensor, "n d"], covarian
     return Mixture(log_weight.log_softmax(0), mean, along.clamp(min=0), axes)
 
 
-def points(mean: Float[Tensor, "n d"], log_weight: Float[Tensor, "n"] | None = None, width: float = 0.0) -> Mixture:
+def points(
+    mean: Float[Tensor, "n d"], log_weight: Float[Tensor, "n"] | None = None, width: float = 0.0
+) -> Mixture:
     """Round components of one width; width 0: point masses, a finite data set."""
     log_weight = mean.new_zeros(len(mean)) if log_weight is None else log_weight
     return Mixture(log_weight.log_softmax(0), mean, torch.full_like(mean, width**2))
@@ -155,13 +175,13 @@ class Block(NamedTuple):
     law: Mixture
 
 
-Law = Callable[[Asked], tuple[Block, ...]]
-"""A conditional law: what is asked for -> independent blocks that together cover every pixel."""
+Law = Callable[[Prompt], tuple[Block, ...]]
+"""A conditional law: prompt -> independent blocks that together cover every pixel."""
 
 
 def unconditional(law: Mixture) -> Law:
-    """The same mixture, whatever is asked for."""
-    return lambda asked: (Block(tuple(range(law.dim)), law),)
+    """The same mixture, whatever the prompt."""
+    return lambda prompt: (Block(tuple(range(law.dim)), law),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,40 +190,44 @@ class Exact:
 
     law: Law
     schedule: Schedule
-    known: dict[Asked, tuple[Block, ...]] = field(default_factory=dict, repr=False)
+    known: dict[Prompt, tuple[Block, ...]] = field(default_factory=dict, repr=False)
 
     def __call__(
         self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Condition | None = None
     ) -> Float[Tensor, "b *s"]:
         flat, clean = x.reshape(len(x), -1), torch.zeros_like(x).reshape(len(x), -1)
         level = t[:1] if (t == t[0]).all() else t
-        for asked, rows in wishes(condition, len(x)):
-            for pixels, law in self.blocks(asked):
+        for prompt, rows in distinct_prompts(condition, len(x)):
+            for pixels, law in self.blocks(prompt):
                 here = rows[:, None], torch.tensor(pixels, device=x.device)
                 own = level if len(level) == 1 else level[rows]
-                clean[here] = law.denoise(flat[here], self.schedule.alpha(own), self.schedule.sigma(own))
+                clean[here] = law.denoise(
+                    flat[here], self.schedule.alpha(own), self.schedule.sigma(own)
+                )
         return clean.reshape(x.shape)
 
-    def blocks(self, asked: Asked) -> tuple[Block, ...]:
-        if asked not in self.known:
-            self.known[asked] = self.law(asked)
-        return self.known[asked]
+    def blocks(self, prompt: Prompt) -> tuple[Block, ...]:
+        if prompt not in self.known:
+            self.known[prompt] = self.law(prompt)
+        return self.known[prompt]
 
 
-def wishes(condition: Condition | None, count: int) -> Iterator[tuple[Asked, Int[Tensor, "r"]]]:
-    """Every different thing that is asked for in a batch, with the rows that ask for it."""
+def distinct_prompts(condition: Condition | None, count: int) -> Iterator[tuple[Prompt, Int[Tensor, "r"]]]:
+    """Every different prompt in a batch, with the rows that have it."""
     if condition is None:
         yield (), torch.arange(count)
         return
-    kinds, which = condition.index.masked_fill(~condition.present, -1).unique(dim=0, return_inverse=True)
+    kinds, which = condition.index.masked_fill(~condition.present, -1).unique(
+        dim=0, return_inverse=True
+    )
     for number, kind in enumerate(kinds.tolist()):
         yield tuple(None if v < 0 else v for v in kind), (which == number).nonzero()[:, 0]
 
 
-def asking(asked: Asked, count: int) -> Condition:
-    """`count` times the condition that asks for `asked`."""
-    index = torch.tensor([[0 if v is None else v for v in asked]] * count)
-    present = torch.tensor([[v is not None for v in asked]] * count)
+def condition_of(prompt: Prompt, count: int) -> Condition:
+    """The prompt as a condition, `count` times."""
+    index = torch.tensor([[0 if v is None else v for v in prompt]] * count)
+    present = torch.tensor([[v is not None for v in prompt]] * count)
     return Condition(index, torch.zeros(count, 0, dtype=torch.float64), present)
 
 
@@ -214,6 +238,10 @@ class Score:
     denoiser: Callable[..., Tensor]
     schedule: Schedule
 
-    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any = None) -> Float[Tensor, "b *s"]:
+    def __call__(
+        self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any = None
+    ) -> Float[Tensor, "b *s"]:
         level = spread(t, x)
-        return (self.schedule.alpha(level) * self.denoiser(x, t, condition) - x) / self.schedule.sigma(level) ** 2
+        return (
+            self.schedule.alpha(level) * self.denoiser(x, t, condition) - x
+        ) / self.schedule.sigma(level) ** 2

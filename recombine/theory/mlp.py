@@ -58,7 +58,9 @@ def embed(x: Float[Tensor, "*p e"], frame: Float[Tensor, "s d"]) -> Float[Tensor
     return torch.cat([x[..., :-1] @ frame, x[..., -1:]], -1)
 
 
-def forward(net: MLP, layers: list[Tensor], x: Float[Tensor, "b p e"]) -> list[Float[Tensor, "b p _"]]:
+def forward(
+    net: MLP, layers: list[Tensor], x: Float[Tensor, "b p e"]
+) -> list[Float[Tensor, "b p _"]]:
     """The inputs of every layer (each with the constant behind it), and last the output without it."""
     one, seen = x[..., -1:], [x]
     for i, layer in enumerate(layers):
@@ -98,11 +100,11 @@ def train(
     every `every` steps: the steps, and the answers. `frame` embeds concept coordinates, batch by batch."""
     place = (lambda x: x) if frame is None else (lambda x: embed(x, frame))
     layers = [layer.clone() for layer in layers]
-    asked = homogeneous(probes).expand(len(epoch), -1, -1)
-    kept = [forward(net, layers, asked)[-1]]
+    inputs = homogeneous(probes).expand(len(epoch), -1, -1)
+    kept = [forward(net, layers, inputs)[-1]]
     for step in range(steps):
         sgd_step(net, layers, place(epoch[:, step % epoch.shape[1]]), lr)
         if (step + 1) % every == 0:
-            kept.append(forward(net, layers, asked)[-1])
+            kept.append(forward(net, layers, inputs)[-1])
             note(step + 1)
     return torch.arange(len(kept), dtype=torch.float64) * every, torch.stack(kept, 1)

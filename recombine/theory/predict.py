@@ -7,8 +7,8 @@ are four answers, and a trained network may choose between them:
   pixels         the distance between two pictures that differ in factor k and in nothing else;
   mean picture   the distance between the mean pictures of the two classes, nuisances averaged out: all that a linear model of
                  the picture given the condition can use;
-  told           the distance between the two conditions, as they enter the network;
-  both           the geometric mean of told and mean picture: in a two-layer linear network a mode grows at the rate of the
+  condition      the distance between the two conditions, as they enter the network;
+  both           the geometric mean of condition and mean picture: in a two-layer linear network a mode grows at the rate of the
                  correlation between what goes in and what shall come out.
 
 Binary factors, or the first two values of others; the training set is assumed to hold the first composition and those that
@@ -27,12 +27,13 @@ from torch import Tensor
 from recombine.nets.conditioning import Standardised
 from recombine.rng import seeded
 from recombine.theory.flow import correlated, flow, root
-from recombine.theory.sim import Task
+from recombine.theory.sim import IdentityMapping
 from recombine.worlds.factors import Composition
 from recombine.worlds.world import World
 
-Space = Literal["pixels", "mean picture", "told", "both"]
+Space = Literal["pixels", "mean picture", "condition", "both"]
 SPACES: tuple[Space, ...] = get_args(Space)
+EmbeddingScale = Literal["balanced", "raw"]
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,11 @@ class Signals:
     spread: tuple[float, ...]
 
     @property
-    def task(self) -> Task:
+    def task(self) -> IdentityMapping:
         """The structured identity mapping with these signals and diversities."""
-        return Task(self.mu, tuple(m * s for m, s in zip(self.mu, self.spread, strict=True)), origin=True)
+        return IdentityMapping(
+            self.mu, tuple(m * s for m, s in zip(self.mu, self.spread, strict=True)), origin=True
+        )
 
     @property
     def a(self) -> dict[str, float]:
@@ -60,18 +63,35 @@ class Signals:
         return {name: -math.log(1 - share) / a for name, a in self.a.items()}
 
 
-def signals(world: World, space: Space, raw: bool = False, count: int = 1024) -> Signals:
-    """The signals of a world's factors in one of the four spaces. `raw`: conditions enter as they are, not in units of the
-    distance between classes; matters where the space is what is told."""
-    names, spread = tuple(f.name for f in world.space.factors), spreads(world, count)
-    if space == "both":
-        parts = [signals(world, part, raw, count).mu for part in ("told", "mean picture")]
-        return Signals(names, tuple(math.sqrt(a * b) for a, b in zip(*parts, strict=True)), spread)
-    return Signals(names, told(world, raw) if space == "told" else drawn(world, space, count), spread)
+def signals(
+    world: World, space: Space, embedding_scale: EmbeddingScale = "balanced", count: int = 1024
+) -> Signals:
+    """The signals of a world's factors in one of the four spaces. `embedding_scale`, as in Conditioning, matters where
+    the space is the condition: raw values enter as they are, balanced ones in units of the distance between classes."""
+    return Signals(
+        tuple(f.name for f in world.space.factors),
+        distances(world, space, embedding_scale, count),
+        spreads(world, count),
+    )
 
 
-def drawn(world: World, space: Literal["pixels", "mean picture"], count: int) -> tuple[float, ...]:
-    """Distances between classes in pictures. The same stream of nuisances is drawn for both sides."""
+def distances(
+    world: World, space: Space, embedding_scale: EmbeddingScale, count: int
+) -> tuple[float, ...]:
+    """The distance between the first two classes of each factor."""
+    if space == "condition":
+        return in_conditions(world, embedding_scale)
+    if space != "both":
+        return in_pictures(world, space, count)
+    given = in_conditions(world, embedding_scale)
+    shown = in_pictures(world, "mean picture", count)
+    return tuple(math.sqrt(a * b) for a, b in zip(given, shown, strict=True))
+
+
+def in_pictures(
+    world: World, space: Literal["pixels", "mean picture"], count: int
+) -> tuple[float, ...]:
+    """Distances between classes in pictures. Both sides have the same nuisances."""
     first = pictures(world, start(world), count)
     steps = [pictures(world, c, count) - first for c in neighbours(world)]
     if space == "mean picture":
@@ -79,25 +99,34 @@ def drawn(world: World, space: Literal["pixels", "mean picture"], count: int) ->
     return tuple(float(step.flatten(1).square().sum(1).mean().sqrt()) for step in steps)
 
 
-def told(world: World, raw: bool) -> tuple[float, ...]:
-    """Distances between classes in the numbers that a network is told."""
-    if silent := [f.name for f in world.space.factors if not f.dim]:
-        raise ValueError(f"{silent[0]} has no numbers to be told; only its index")
-    ends = world.canonical(torch.tensor([start(world), *neighbours(world)])).split(list(world.space.dims), 1)
-    enter = [torch.nn.Identity() if raw else Standardised(f) for f in world.space.factors]
-    return tuple(float((e(v)[k + 1] - e(v)[0]).norm()) for k, (e, v) in enumerate(zip(enter, ends, strict=True)))
+def in_conditions(world: World, embedding_scale: EmbeddingScale) -> tuple[float, ...]:
+    """Distances between classes in the values that a network is conditioned on."""
+    if without := [f.name for f in world.space.factors if not f.dim]:
+        raise ValueError(f"{without[0]} has no values to condition on, only its index")
+    lengths = []
+    for k, (factor, value) in enumerate(zip(world.space.factors, centres(world), strict=True)):
+        ends = Standardised(factor)(value) if embedding_scale == "balanced" else value
+        lengths.append(float((ends[k + 1] - ends[0]).norm()))
+    return tuple(lengths)
+
+
+def centres(world: World) -> tuple[Float[Tensor, "n v"], ...]:
+    """Of each factor: its values at the centre of the first composition and of its neighbours."""
+    compositions = torch.tensor([start(world), *neighbours(world)])
+    return world.canonical(compositions).split(list(world.space.dims), 1)
 
 
 def spreads(world: World, count: int) -> tuple[float, ...]:
-    """The standard deviation of each factor's numbers around their class, along the line to the next class and as a share of
-    its length; zero for a factor without numbers."""
-    dims, centres = list(world.space.dims), world.canonical(torch.tensor([start(world), *neighbours(world)]))
-    values = world.render(torch.tensor([start(world)] * count), seeded("signals")).values
-    found = []
-    for k, (value, centre) in enumerate(zip(values.split(dims, 1), centres.split(dims, 1), strict=True)):
+    """The standard deviation of each factor's values around their class, along the line to the next class and as a share of
+    its length; zero for a factor without values."""
+    rendered = world.render(torch.tensor([start(world)] * count), seeded("signals")).values
+    values = rendered.split(list(world.space.dims), 1)
+    shares = []
+    for k, (value, centre) in enumerate(zip(values, centres(world), strict=True)):
         line = centre[k + 1] - centre[0]
-        found.append(float((value @ line / line.square().sum()).std()) if len(line) else 0.0)
-    return tuple(found)
+        along = value @ line / line.square().sum()
+        shares.append(float(along.std()) if len(line) else 0.0)
+    return tuple(shares)
 
 
 def start(world: World) -> Composition:
@@ -116,19 +145,24 @@ def pictures(world: World, composition: Composition, count: int) -> Float[Tensor
 
 def flip(ratio: Callable[[float], float], low: float, high: float) -> float | None:
     """Where a ratio of rates, as a function of one number of the world, passes through 1; None if it does not in between."""
-    gap = lambda x: math.log(ratio(x))  # noqa: E731
+
+    def gap(x: float) -> float:
+        return math.log(ratio(x))
+
     return brentq(gap, low, high, xtol=1e-3) if gap(low) * gap(high) < 0 else None
 
 
 class Path(NamedTuple):
-    """The answer of the two-layer model to "all concepts at once", as shares of what was asked; time in units of the
+    """The answer of the two-layer model to "all concepts at once", as shares of the target; time in units of the
     strongest concept's 1 / a."""
 
     t: Float[Tensor, "t"]
     share: Float[Tensor, "t k"]
 
 
-def path(signals: Signals, omega: float = 0.01, rho: float = 0.9, horizon: float = 7.0, points: int = 400) -> Path:
+def path(
+    signals: Signals, omega: float = 0.01, rho: float = 0.9, horizon: float = 7.0, points: int = 400
+) -> Path:
     """The trajectory of the symmetric two-layer model with these signals, from W(0) = omega [(1 - rho) I + rho 1 1^T]. It
     runs for `horizon` times the weakest concept's own time."""
     task = signals.task

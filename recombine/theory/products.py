@@ -34,7 +34,9 @@ class Corner:
 
     def __post_init__(self) -> None:
         if len(self.at) != len(self.spread) or not set(self.at) <= {0, 1}:
-            raise ValueError(f"at={self.at}, spread={self.spread}: a class, 0 or 1, and a width for each factor")
+            raise ValueError(
+                f"at={self.at}, spread={self.spread}: a class, 0 or 1, and a width for each factor"
+            )
         if not all(s == 0 or NARROW <= s < math.inf for s in self.spread):
             raise ValueError(f"spread={self.spread}: widths are finite, and 0 or at least {NARROW}")
 
@@ -55,35 +57,48 @@ class Products:
 
     def __post_init__(self) -> None:
         if not self.corners or any(len(c.at) != len(self.prior) for c in self.corners):
-            raise ValueError(f"corners: one or more, with {len(self.prior)} factors each, as the prior has")
+            raise ValueError(
+                f"corners: one or more, with {len(self.prior)} factors each, as the prior has"
+            )
         if not all(0 < p <= 1 for p in self.prior):
             raise ValueError(f"prior={self.prior}: above 0, at most 1")
 
-    def answers(self, asked: Sequence[int], times: Sequence[float]) -> Float[Tensor, "t n"]:
-        """What it says when asked for the centre of a composition, after each of `times`."""
+    def answers(self, composition: Sequence[int], times: Sequence[float]) -> Float[Tensor, "t n"]:
+        """The outputs for the centre of a composition, after each of `times`."""
         sets, cheap = self._sets()
         values, vectors, aim = self._solved(sets, cheap)
-        centre = 2.0 * torch.tensor(asked, dtype=torch.float64) - 1
+        centre = 2.0 * torch.tensor(composition, dtype=torch.float64) - 1
         looked = (centre**sets).prod(1) * cheap
         known = values > NOTHING * values.max()
         rate = torch.where(known, values, 1.0)
-        learned = -torch.expm1(-rate * torch.tensor(times, dtype=torch.float64)[:, None]) / rate * known
+        learned = (
+            -torch.expm1(-rate * torch.tensor(times, dtype=torch.float64)[:, None]) / rate * known
+        )
         return (learned * (looked @ vectors)) @ (vectors.T @ aim)
 
     def _sets(self) -> tuple[Float[Tensor, "s n"], Float[Tensor, "s"]]:
         """All sets of factors, as exponents, and the square roots of their k."""
-        sets = torch.tensor(list(itertools.product((0, 1), repeat=len(self.prior))), dtype=torch.float64)
+        sets = torch.tensor(
+            list(itertools.product((0, 1), repeat=len(self.prior))), dtype=torch.float64
+        )
         return sets, (torch.tensor(self.prior, dtype=torch.float64) ** sets).prod(1).sqrt()
 
     def _solved(
         self, sets: Tensor, cheap: Tensor
     ) -> tuple[Float[Tensor, "s"], Float[Tensor, "s s"], Float[Tensor, "s n"]]:
         """Eigenvalues and eigenvectors of E[phi phi'], and E[phi x']."""
-        factors, powers, single = torch.arange(sets.shape[1]), sets.long(), torch.eye(sets.shape[1]).long()
+        factors, powers, single = (
+            torch.arange(sets.shape[1]),
+            sets.long(),
+            torch.eye(sets.shape[1]).long(),
+        )
         both, aim = torch.zeros(len(sets), len(sets)), torch.zeros_like(sets)
         for corner in self.corners:
             moments = corner.moments
             both = both + moments[factors, powers[:, None] + powers].prod(-1)
             aim = aim + moments[factors, powers[:, None] + single].prod(-1)
-        both, aim = both * cheap[:, None] * cheap / len(self.corners), aim * cheap[:, None] / len(self.corners)
+        both, aim = (
+            both * cheap[:, None] * cheap / len(self.corners),
+            aim * cheap[:, None] / len(self.corners),
+        )
         return *torch.linalg.eigh(both), aim

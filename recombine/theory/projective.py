@@ -1,6 +1,6 @@
 """Conditional projective compositions (CPC): every condition j owns a set of pixels M_j, and given the active conditions J
 
-    p(x | c_J) = p(x outside all M_j, j in J | nothing asked) * product over j in J of p(x in M_j | c_j),   M_j disjoint.
+    p(x | c_J) = p(x outside all M_j, j in J | no condition) * product over j in J of p(x in M_j | c_j),   M_j disjoint.
 
 A CPC knows its blocks, so its score costs one small mixture a block. `Joint` forgets them: one mixture over all pixels
 with every product of components. That form can be tilted into a law that is no CPC, still with an exact score, and it
@@ -14,15 +14,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recombine.rng import seeded
-from recombine.theory.mixtures import Asked, Block, Law, Mixture, mixture
+from recombine.theory.mixtures import Prompt, Block, Law, Mixture, mixture
 
 Sets = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Projective:
-    """The CPC with pixel sets `sets`: `parts[j][v]` is the law of set j when condition j asks for value v, `background`
-    the law of all pixels when nothing is asked for. The background may tie its pixels to each other."""
+    """The CPC with pixel sets `sets`: `parts[j][v]` is the law of set j when condition j has value v, `background`
+    the law of all pixels without a condition. The background may tie its pixels to each other."""
 
     sets: Sets
     parts: tuple[tuple[Mixture, ...], ...]
@@ -31,13 +31,19 @@ class Projective:
     def __post_init__(self) -> None:
         owned = [i for pixels in self.sets for i in pixels]
         if len(set(owned)) < len(owned) or not set(owned) <= set(range(self.background.dim)):
-            raise ValueError(f"pixel sets must be disjoint and within 0..{self.background.dim - 1}, not {self.sets}")
+            raise ValueError(
+                f"pixel sets must be disjoint and within 0..{self.background.dim - 1}, not {self.sets}"
+            )
         for pixels, laws in zip(self.sets, self.parts, strict=True):
             if any(law.dim != len(pixels) for law in laws):
-                raise ValueError(f"the parts of pixel set {pixels} must be laws of {len(pixels)} pixels")
+                raise ValueError(
+                    f"the parts of pixel set {pixels} must be laws of {len(pixels)} pixels"
+                )
 
-    def __call__(self, asked: Asked) -> tuple[Block, ...]:
-        active = [Block(self.sets[j], self.parts[j][v]) for j, v in enumerate(asked) if v is not None]
+    def __call__(self, prompt: Prompt) -> tuple[Block, ...]:
+        active = [
+            Block(self.sets[j], self.parts[j][v]) for j, v in enumerate(prompt) if v is not None
+        ]
         taken = {i for block in active for i in block.pixels}
         rest = tuple(i for i in range(self.background.dim) if i not in taken)
         return (*active, Block(rest, self.background.marginal(rest))) if rest else tuple(active)
@@ -49,8 +55,8 @@ class Joint:
 
     law: Law
 
-    def __call__(self, asked: Asked) -> tuple[Block, ...]:
-        whole = joined(self.law(asked))
+    def __call__(self, prompt: Prompt) -> tuple[Block, ...]:
+        whole = joined(self.law(prompt))
         return (Block(tuple(range(whole.dim)), whole),)
 
 
@@ -63,9 +69,9 @@ class Tilted:
     strength: float
     seed: int = 0
 
-    def __call__(self, asked: Asked) -> tuple[Block, ...]:
-        ((pixels, whole),) = Joint(self.law)(asked)
-        rng = seeded(self.seed, "tilt", str(asked))
+    def __call__(self, prompt: Prompt) -> tuple[Block, ...]:
+        ((pixels, whole),) = Joint(self.law)(prompt)
+        rng = seeded(self.seed, "tilt", str(prompt))
         tilt = torch.randn(len(whole.log_weight), generator=rng, dtype=whole.mean.dtype)
         return (Block(pixels, whole.reweighted(whole.log_weight + self.strength * tilt)),)
 
@@ -79,12 +85,14 @@ class Localised:
     law: Law
     sets: Sets
 
-    def __call__(self, asked: Asked) -> tuple[Block, ...]:
-        whole = joined(self.law(asked))
-        kept = [pixels for pixels, v in zip(self.sets, asked, strict=True) if v is not None]
+    def __call__(self, prompt: Prompt) -> tuple[Block, ...]:
+        whole = joined(self.law(prompt))
+        kept = [pixels for pixels, v in zip(self.sets, prompt, strict=True) if v is not None]
         taken = {i for pixels in kept for i in pixels}
         rest = tuple(i for i in range(whole.dim) if i not in taken)
-        return tuple(Block(pixels, whole.marginal(pixels).merged()) for pixels in (*kept, rest) if pixels)
+        return tuple(
+            Block(pixels, whole.marginal(pixels).merged()) for pixels in (*kept, rest) if pixels
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +103,21 @@ class Linked:
     law: Law
     link: float
 
-    def __call__(self, asked: Asked) -> tuple[Block, ...]:
-        blocks = self.law(asked)
+    def __call__(self, prompt: Prompt) -> tuple[Block, ...]:
+        blocks = self.law(prompt)
         whole = joined(blocks)
-        modes = torch.cartesian_prod(*(torch.arange(len(b.law.log_weight)) for b in blocks)).reshape(
-            len(whole.mean), -1
-        )
-        if sum(v is not None for v in asked) < 2:
+        modes = torch.cartesian_prod(
+            *(torch.arange(len(b.law.log_weight)) for b in blocks)
+        ).reshape(len(whole.mean), -1)
+        if sum(v is not None for v in prompt) < 2:
             return (Block(tuple(range(whole.dim)), whole),)
         agree = (1 - 2 * modes[:, 0]) * (1 - 2 * modes[:, 1])
-        return (Block(tuple(range(whole.dim)), whole.reweighted(whole.log_weight + (1 + self.link * agree).log())),)
+        return (
+            Block(
+                tuple(range(whole.dim)),
+                whole.reweighted(whole.log_weight + (1 + self.link * agree).log()),
+            ),
+        )
 
 
 def joined(blocks: tuple[Block, ...]) -> Mixture:
@@ -122,15 +135,21 @@ def joined(blocks: tuple[Block, ...]) -> Mixture:
     return mixture(log_weight, mean[:, order], covariance[:, order][:, :, order])
 
 
-def random_mixture(modes: int, dim: int, rng: torch.Generator, reach: float = 1.5, width: float = 0.4) -> Mixture:
+def random_mixture(
+    modes: int, dim: int, rng: torch.Generator, reach: float = 1.5, width: float = 0.4
+) -> Mixture:
     """Modes at distances of about `reach`, each stretched and turned at random around `width`."""
     mean = reach * torch.randn(modes, dim, generator=rng, dtype=torch.float64)
-    shape = torch.eye(dim, dtype=torch.float64) + 0.3 * torch.randn(modes, dim, dim, generator=rng, dtype=torch.float64)
+    shape = torch.eye(dim, dtype=torch.float64) + 0.3 * torch.randn(
+        modes, dim, dim, generator=rng, dtype=torch.float64
+    )
     log_weight = 0.3 * torch.randn(modes, generator=rng, dtype=torch.float64)
     return mixture(log_weight, mean, width**2 * shape @ shape.mT)
 
 
-def random_projective(blocks: int, pixels: int, rest: int, values: int, modes: int, rng: torch.Generator) -> Projective:
+def random_projective(
+    blocks: int, pixels: int, rest: int, values: int, modes: int, rng: torch.Generator
+) -> Projective:
     """A CPC with random parts, and a background that does not tie its blocks (so that turning one condition on or off can
     be seen in its own pixels only)."""
     sets = tuple(tuple(range(j * pixels, (j + 1) * pixels)) for j in range(blocks))
@@ -142,8 +161,8 @@ def random_projective(blocks: int, pixels: int, rest: int, values: int, modes: i
     return Projective(sets, parts, joined(tuple(idle)))
 
 
-def compositions(values: int, blocks: int) -> tuple[Asked, ...]:
-    """Every way to ask for one value of each condition, or to leave it out."""
+def compositions(values: int, blocks: int) -> tuple[Prompt, ...]:
+    """Every prompt: one value of each condition, or none."""
     return tuple(product((None, *range(values)), repeat=blocks))
 
 

@@ -29,7 +29,7 @@ def sgd_steps(time: float, lr: float, d: int) -> float:
 
 
 @dataclass(frozen=True)
-class Task:
+class IdentityMapping:
     """The data. `mu` are the signals, one per concept; `sigma` the diversities (one number, or one per concept; standard
     deviations); `d` the input dimension (None: no more than the concepts); `origin` adds a cluster at zero."""
 
@@ -40,8 +40,15 @@ class Task:
 
     def __post_init__(self) -> None:
         numbers = (*self.mu, *self.sigmas)
-        if not self.mu or min(self.mu) < 0 or max(self.mu) == 0 or not all(map(math.isfinite, numbers)):
-            raise ValueError(f"mu={self.mu}: signals are finite, not negative, and at least one is positive")
+        if (
+            not self.mu
+            or min(self.mu) < 0
+            or max(self.mu) == 0
+            or not all(map(math.isfinite, numbers))
+        ):
+            raise ValueError(
+                f"mu={self.mu}: signals are finite, not negative, and at least one is positive"
+            )
         if min(self.sigmas) < 0:
             raise ValueError(f"sigma={self.sigma}: a standard deviation is not negative")
         if len(self.sigmas) != self.s:
@@ -72,7 +79,10 @@ class Task:
         """The diagonal of the second moment E[x x^T]: mu_p^2 / clusters + sigma_p^2, zero where there is no concept.
         These are the rates at which everything is learned."""
         a = torch.zeros(self.dim, dtype=torch.float64)
-        a[: self.s] = torch.tensor(self.mu).double() ** 2 / self.clusters + torch.tensor(self.sigmas).double() ** 2
+        a[: self.s] = (
+            torch.tensor(self.mu).double() ** 2 / self.clusters
+            + torch.tensor(self.sigmas).double() ** 2
+        )
         return a
 
     @property
@@ -86,7 +96,9 @@ class Task:
         padded = torch.tensor([[*v, *[0] * (self.dim - self.s)] for v in corners]).double()
         return padded * self.probe, corners
 
-    def concepts(self, n: int, b: int, rng: torch.Generator, away: float = 0.0) -> Float[Tensor, "b m s"]:
+    def concepts(
+        self, n: int, b: int, rng: torch.Generator, away: float = 0.0
+    ) -> Float[Tensor, "b m s"]:
         """b shuffled training sets of n points per cluster, in concept coordinates. Points nearer to x^ than `away` are
         drawn again: the answer to "does the model not simply see neighbours of the test point?"."""
         centres = torch.diag(torch.tensor(self.mu).double())
@@ -113,12 +125,17 @@ def rotation(d: int, rng: torch.Generator) -> Float[Tensor, "d d"]:
 
 
 def one_layer(
-    w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"], t: Float[Tensor, "t"], z: Float[Tensor, "d"]
+    w: Float[Tensor, "b d d"],
+    a: Float[Tensor, "#b d"],
+    t: Float[Tensor, "t"],
+    z: Float[Tensor, "d"],
 ) -> Float[Tensor, "b t d"]:
     """f = W x under gradient flow dW/dt = -(W - I) A, solved in closed form at the point z and the times t: each column
     of W - I decays at its own rate a_i. The sum over columns runs to d, not to s as in print: so it is right for every z."""
     left = torch.exp(-a[:, None] * t[:, None]) * z
-    return z + torch.einsum("bki,bti->btk", w - torch.eye(w.shape[-1], dtype=w.dtype), left.expand(len(w), -1, -1))
+    return z + torch.einsum(
+        "bki,bti->btk", w - torch.eye(w.shape[-1], dtype=w.dtype), left.expand(len(w), -1, -1)
+    )
 
 
 def probe_loss(output: Float[Tensor, "*b d"], target: Float[Tensor, "d"]) -> Float[Tensor, "*b"]:
@@ -128,4 +145,6 @@ def probe_loss(output: Float[Tensor, "*b d"], target: Float[Tensor, "d"]) -> Flo
 
 def train_loss(w: Float[Tensor, "b t d d"], a: Float[Tensor, "#b d"]) -> Float[Tensor, "b t"]:
     """1/2 |(W - I) A^(1/2)|^2: the loss of a linear model on the whole distribution."""
-    return 0.5 * ((w - torch.eye(w.shape[-1], dtype=w.dtype)).square() * a[:, None, None]).sum((-1, -2))
+    return 0.5 * ((w - torch.eye(w.shape[-1], dtype=w.dtype)).square() * a[:, None, None]).sum(
+        (-1, -2)
+    )

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from recombine.config import UsageError, config
 from recombine.runtime import Runtime
 from recombine.train.flat import StepScalars, adamw, flat_params, learner
-from recombine.train.graph import GraphedUpdate
+from recombine.train.graph import DDP_WARM, WARM, GraphedUpdate
 
 Batch = tuple[Any, ...]
 """Tensors and named tuples of tensors, first axis = sample."""
@@ -94,7 +95,7 @@ class Fit:
         self.config, self.runtime, self.step = config, runtime, 0
         self.net = net.to(runtime.device)
         if runtime.processes > 1:
-            broadcast(self.net)
+            broadcast(self.net)  # before the average is copied from it
         self.average = copy.deepcopy(self.net).requires_grad_(False)
         self.flat = flat_params(self.net, self.average, config.precision == "bfloat16")
         self.params, self.ema = dict(self.net.named_parameters()), dict(self.average.named_parameters())
@@ -106,7 +107,10 @@ class Fit:
             torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = KINDS
             self.module.compile(dynamic=False, mode=runtime.compile)
             self.adamw = torch.compile(adamw, dynamic=False)
-        self.update = GraphedUpdate(self.plain_update) if runtime.graphs else self.plain_update
+        if runtime.processes > 1:
+            self.module = distributed(self.module, runtime)
+        warm = DDP_WARM if runtime.processes > 1 else WARM
+        self.update = GraphedUpdate(self.plain_update, warm) if runtime.graphs else self.plain_update
 
     def plain_update(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One update of weights and average; the batch's loss and the gradient's norm. Notes the first step at which one of
@@ -117,7 +121,7 @@ class Fit:
         loss = self.module(*batch)
         loss.backward()
         loss = loss.detach()
-        grads = [self._averaged_gradient(v.gather()) for v in moving]
+        grads = [part.gather() for part in moving]
         norm = torch.stack([torch.linalg.vector_norm(g, dtype=torch.float32) for g in grads]).norm()
         scale = (self.config.clip / (norm + 1e-6)).clamp(max=1.0)
         with torch.no_grad():
@@ -127,14 +131,6 @@ class Fit:
             self.bad_step.copy_(torch.where(first, self.scalars.step, self.bad_step))
             self.bad_loss.copy_(torch.where(first, ~torch.isfinite(loss), self.bad_loss))
         return loss, norm
-
-    def _averaged_gradient(self, grad: Tensor) -> Tensor:
-        """The mean over all processes that share the batch."""
-        if self.runtime.processes > 1:
-            grad = grad.float()
-            dist.all_reduce(grad)
-            grad /= self.runtime.processes
-        return grad
 
     def advance(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """One step; its loss and the norm of its gradient before clipping."""
@@ -169,6 +165,19 @@ class Fit:
     def averaged(self) -> "swapped":
         """`with fit.averaged():` the network carries its moving average."""
         return swapped(self.params, self.ema)
+
+
+def distributed(module: nn.Module, runtime: Runtime) -> DistributedDataParallel:
+    """The module with gradients averaged over processes, in buckets, while the backward pass goes on. The graph of a step
+    never changes, so weights that a loss does not use need no search. On a GPU it is built on a side stream, as capturing
+    it in a CUDA graph asks for."""
+    on_gpu = runtime.device.type == "cuda"
+    side = torch.cuda.stream(torch.cuda.Stream()) if on_gpu else nullcontext()
+    devices = [runtime.device] if on_gpu else None
+    with side:
+        return DistributedDataParallel(
+            module, devices, broadcast_buffers=False, gradient_as_bucket_view=True, static_graph=True
+        )
 
 
 @torch.no_grad()

@@ -8,13 +8,15 @@ import torch
 from torch import Tensor
 
 
+WARM, DDP_WARM = 3, 11
+"""Updates that run plainly before one is captured; DistributedDataParallel settles its buckets within eleven."""
+
+
 class GraphedUpdate:
     """One launch instead of hundreds, which is what a small network's step costs. The first calls run plainly, to warm up."""
 
-    WARM = 3
-
-    def __init__(self, update: Callable[[Any], tuple[Tensor, Tensor]]):
-        self.update, self.calls, self.graph = update, 0, None
+    def __init__(self, update: Callable[[Any], tuple[Tensor, Tensor]], warm: int = WARM):
+        self.update, self.warm, self.calls, self.graph = update, warm, 0, None
 
     def __call__(self, batch: Any) -> tuple[Tensor, Tensor]:
         if self.graph is not None:
@@ -22,7 +24,7 @@ class GraphedUpdate:
             self.graph.replay()
             return self.result
         self.calls += 1
-        if self.calls <= self.WARM:
+        if self.calls <= self.warm:
             return self._aside(batch)
         return self._capture(batch)
 

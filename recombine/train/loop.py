@@ -21,14 +21,6 @@ Observe = Callable[[int], list[dict[str, Any]]]
 """step -> rows, called with the averaged weights in place."""
 
 
-def shard(batch: Any, rank: int, processes: int) -> Any:
-    """This process's part of a global batch."""
-    if isinstance(batch, Tensor):
-        return batch.chunk(processes)[rank]
-    parts = [shard(b, rank, processes) for b in batch]
-    return type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
-
-
 def train(
     net: nn.Module,
     loss: Loss,
@@ -44,7 +36,8 @@ def train(
 ) -> nn.Module:
     """Train `net` to the end of `config`, resuming where the folder left off; returns it with its averaged weights, which
     are saved in the folder. A loss that `needs_teacher` is also handed the network's moving average, as `teacher`.
-    `observe(step)` is called at the steps in `observe_at`; its rows are kept in the folder. `check` is called between
+    Each of several processes draws its
+    own part of the batch (`Runtime.share`, `Runtime.stream`). `observe(step)` is called at the steps in `observe_at`; its rows are kept in the folder. `check` is called between
     updates and may raise to stop."""
     fit = Fit(net, loss, config, runtime, needs_teacher)
     clock = Clock(_resume(fit, folder))
@@ -110,7 +103,7 @@ def _loop(
                 _observe(fit, folder, observe, clock, guard)
             if fit.step >= config.steps:
                 break
-            values = fit.advance(shard(batch(fit.step), runtime.rank, runtime.processes))
+            values = fit.advance(batch(fit.step))
             if fit.step % config.log_every == 0 or fit.step == config.steps:
                 _log(fit, folder, values, bar)
             if time.perf_counter() - clock.saved > runtime.save_seconds:

@@ -1,6 +1,6 @@
 """What a folder of pictures holds, read from disk and checked: a table of factor values, and the pictures it names.
 
-The table (CSV, or Parquet where pyarrow is installed) has a column `file` and one column per factor. A column
+The table (CSV, or Parquet) has a column `file` and one column per factor. A column
 `<factor>.<anything>` holds numbers that describe the factor exactly, e.g. `color.r`, `color.g`, `color.b`. Values are
 numbered in the order in which the table first names them. Rows are counted from 1, below the header."""
 
@@ -86,16 +86,15 @@ def _rows(data: bytes, where: str) -> tuple[list[str], list[Row]]:
 
 def _parquet(data: bytes, where: str) -> tuple[list[str], list[list[str]]]:
     try:
-        import pyarrow
-        from pyarrow import parquet
+        import polars as pl
     except ImportError:
-        raise UsageError(f"{where}: reading Parquet needs pyarrow; install recombine[parquet] or use CSV") from None
+        raise UsageError(f"{where}: reading Parquet needs polars; install it or use CSV") from None
     try:
-        table = parquet.read_table(pyarrow.BufferReader(data))
-    except pyarrow.ArrowException as error:
+        table = pl.read_parquet(data)
+    except pl.exceptions.PolarsError as error:
         raise UsageError(f"{where}: is not a Parquet table ({str(error).splitlines()[0]})") from None
-    cells = [["" if c is None else str(c) for c in row.values()] for row in table.to_pylist()]
-    return table.column_names, cells
+    cells = [["" if c is None else str(c) for c in row] for row in table.iter_rows()]
+    return table.columns, cells
 
 
 def _factor_columns(columns: list[str], asked: tuple[str, ...], where: str) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Where workers run. An engine starts them and replaces those that die; what they do is the same everywhere."""
+"""Where workers run. An engine starts them and replaces those that die; what they do is the same
+everywhere."""
 
 import dataclasses
 import os
@@ -28,9 +29,10 @@ class Engine(Protocol):
 
 
 def find_engine(name: str) -> Engine:
-    """The engine of this name; its module, and with it Slurm's or Ray's package, is imported only now."""
+    """The engine of this name; its module, and so Slurm's or Ray's package, is imported now."""
     if name not in ENGINES:
-        raise UsageError(f"--engine {name}: not one of {', '.join(ENGINES)}{nearest(name, ENGINES)}")
+        allowed = f"not one of {', '.join(ENGINES)}{nearest(name, ENGINES)}"
+        raise UsageError(f"--engine {name}: {allowed}")
     return getattr(import_module(f"recombine.pipeline.engines.{name}"), ENGINES[name])()
 
 

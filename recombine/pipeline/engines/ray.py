@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ ENVIRONMENT = {
 }
 PASSED_ON = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RECOMBINE_")
 """Variables that workers get from here, so that they compute as local processes do."""
+LAST = 3.0
+"""Seconds that workers have to find that nothing is left to do; those without a node never do."""
 GRACE = 25.0
 """Seconds that workers have to save their state after Ctrl-C."""
 
@@ -151,13 +154,17 @@ class WorkerTasks:
             self.tasks[task] = index
 
     def wait(self) -> None:
-        """Until all workers have ended; those that died are replaced."""
+        """Until all workers have ended, or one has found nothing left to do and the others had time
+        to; those that died are replaced."""
         import ray
 
-        while self.tasks:
+        until = math.inf
+        while self.tasks and time.monotonic() < until:
             ended, _ = ray.wait(list(self.tasks), num_returns=1, timeout=1.0)
             for task in ended:
                 self.settle(task, self.tasks.pop(task))
+            if self.outcomes.done:
+                until = min(until, time.monotonic() + LAST)
 
     def settle(self, task: Any, index: int) -> None:
         """A worker that returned, raised or died."""
@@ -167,7 +174,7 @@ class WorkerTasks:
             ray.get(task)
             self.outcomes.returned(index)
         except ray.exceptions.RayTaskError as error:
-            self.outcomes.raised(index, _last_line(error.cause or error))
+            self.outcomes.raised(index, _named(error.cause or error))
         except ray.exceptions.RayError as error:
             if self.outcomes.died(index, _first_line(error)):
                 self.submit([index])
@@ -218,7 +225,6 @@ def _first_line(error: BaseException) -> str:
     return lines[0].strip() if lines else type(error).__name__
 
 
-def _last_line(error: BaseException) -> str:
-    """What a worker raised, and its type."""
-    lines = str(error).strip().splitlines()
-    return ": ".join([type(error).__name__, *lines[-1:]])
+def _named(error: BaseException) -> str:
+    """What a worker raised, in one line."""
+    return " ".join([f"{type(error).__name__}:", *str(error).split()])

@@ -153,7 +153,8 @@ class WorkerArray:
             raise UsageError(f"--engine slurm: {_reason(str(error))}") from None
         self.jobs |= {worker.index: job for worker, job in zip(workers, jobs, strict=True)}
         name = jobs[0].job_id.split("_")[0]
-        self.log(f"Slurm job {name}: {len(jobs)} workers, logs in {self.folder}")
+        number = "1 worker" if len(jobs) == 1 else f"{len(jobs)} workers"
+        self.log(f"Slurm job {name}: {number}, logs in {self.folder}")
 
     def wait(self) -> None:
         """Until all workers have ended; those that died are replaced, those in excess cancelled."""
@@ -229,7 +230,7 @@ class WorkerArray:
         if error is None:
             self.outcomes.returned(index)
         else:
-            self.outcomes.raised(index, f"{_last_line(str(error))}, see {job.paths.stderr}")
+            self.outcomes.raised(index, f"{_raised(str(error))}, see {job.paths.stderr}")
 
     def forget(self, index: int) -> Any:
         """Take a worker off the list; its job."""
@@ -287,10 +288,11 @@ def _reason(text: str) -> str:
     return "; ".join(complaints or lines[-1:]) or "no reason given"
 
 
-def _last_line(report: str) -> str:
-    """The exception at the end of the traceback that submitit frames by dashes."""
-    lines = [line.strip() for line in report.split("-" * 22)[1].splitlines() if line.strip()]
-    return lines[-1]
+def _raised(report: str) -> str:
+    """The exception below the traceback that submitit frames by dashes, in one line."""
+    lines = report.split("-" * 22)[1].strip().splitlines()
+    last_frame = max((i for i, line in enumerate(lines) if line.startswith(" ")), default=-1)
+    return " ".join(" ".join(lines[last_frame + 1 :]).split())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""CLEVR_v1.0 as it is downloaded: pictures and scenes, with the interface of the drawn ones."""
+"""CLEVR_v1.0 as it is downloaded: pictures and scenes, with the interface of the rendered ones."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -16,10 +16,11 @@ from recombine.worlds.scenes.scene import MOST, Labelled, SceneSource
 
 @config("world/clevr")
 class Clevr(SceneSource):
-    """One split of the set at `path`. `size` and `view` are those of `Scenes`; a picture from which the crop would cut an
-    object's centre is left out. `counts` keeps the pictures with so many objects (none: all), and of these the first
-    `limit` (None: all). Drawing picks pictures with replacement. `content` is the digest of scenes and pictures: make one
-    by `open`, which checks everything and fills it in."""
+    """One split of the set at `path`. `size` and `view` are those of `Scenes`; a picture from which
+    the crop would cut an object's centre is left out. `counts` keeps the pictures with so many
+    objects (none: all), and of these the first `limit` (None: all). Sampling is with replacement.
+    `content` is the digest of scenes and pictures: make one by `open`, which checks everything and
+    fills it in."""
 
     path: str
     split: str = "val"
@@ -50,7 +51,9 @@ class Clevr(SceneSource):
         """Read when first needed, then kept."""
         shelf = _load(replace(self, content=""))
         if self.content and self.content != shelf.content:
-            raise UsageError(f"{self.path}: its content is now {shelf.content}, not {self.content}; open it anew")
+            raise UsageError(
+                f"{self.path}: its content is now {shelf.content}, not {self.content}; open it anew"
+            )
         return shelf
 
     @property
@@ -67,7 +70,12 @@ class Clevr(SceneSource):
     def take(self, rows: Int[Tensor, "b"]) -> Labelled:
         """These pictures, in the order of the scenes file."""
         shelf = _resident(self, rows.device)
-        return Labelled(shelf.images[rows].float() / 255, shelf.centres[rows], shelf.present[rows], shelf.kind[rows])
+        return Labelled(
+            shelf.images[rows].float() / 255,
+            shelf.centres[rows],
+            shelf.present[rows],
+            shelf.kind[rows],
+        )
 
     def sample(self, count: int, rng: torch.Generator) -> Labelled:
         return self.take(torch.randint(len(self), (count,), generator=rng, device=rng.device))
@@ -75,7 +83,7 @@ class Clevr(SceneSource):
 
 @lru_cache(maxsize=4)
 def _resident(clevr: Clevr, device: torch.device) -> Shelf:
-    """The pictures, kept on the device that draws from them."""
+    """The pictures, kept on the device that samples from them."""
     return clevr.shelf.to(device)
 
 

@@ -1,5 +1,5 @@
-"""Reading a CLEVR folder: `images/<split>/*.png` and `scenes/CLEVR_<split>_scenes.json`. The first thing that is wrong ends
-it with one line that names it. Scenes and objects are counted from 1."""
+"""Reading a CLEVR folder: `images/<split>/*.png` and `scenes/CLEVR_<split>_scenes.json`. The first
+thing that is wrong ends it with one line that names it. Scenes and objects are counted from 1."""
 
 import hashlib
 import io
@@ -24,7 +24,8 @@ ATTRIBUTES = {"shape": SHAPES, "color": tuple(COLORS), "material": MATERIALS, "s
 
 
 class Described(NamedTuple):
-    """One scene of the file: its picture's name, and of each object the centre in pixels and the four indices."""
+    """One scene of the file: its picture's name, and of each object the centre in pixels and the
+    four indices."""
 
     file: str
     centres: list[tuple[float, float]]
@@ -44,7 +45,9 @@ class Shelf(NamedTuple):
         return Shelf(*(part.to(device) for part in self[:4]), self.content)
 
 
-def read(root: Path, split: str, size: int, view: str, counts: tuple[int, ...], limit: int | None) -> Shelf:
+def read(
+    root: Path, split: str, size: int, view: str, counts: tuple[int, ...], limit: int | None
+) -> Shelf:
     if not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
     file, folder = root / "scenes" / f"CLEVR_{split}_scenes.json", root / "images" / split
@@ -62,7 +65,10 @@ def read(root: Path, split: str, size: int, view: str, counts: tuple[int, ...], 
 
 def padded(centres: tuple, kinds: tuple, slots: int) -> tuple[Tensor, Tensor, Tensor]:
     """Centres, presence and kinds with as many slots for every picture."""
-    place, kind = torch.zeros(len(kinds), slots, 2), torch.zeros(len(kinds), slots, 4, dtype=torch.long)
+    place, kind = (
+        torch.zeros(len(kinds), slots, 2),
+        torch.zeros(len(kinds), slots, 4, dtype=torch.long),
+    )
     for i, (some, sorts) in enumerate(zip(centres, kinds, strict=True)):
         if sorts:
             place[i, : len(some)], kind[i, : len(sorts)] = torch.tensor(some), torch.tensor(sorts)
@@ -87,7 +93,9 @@ def described(file: Path) -> list[Described]:
 
 
 def _scene(scene: Any, where: str) -> Described:
-    name, objects = (scene.get(k) if isinstance(scene, dict) else None for k in ("image_filename", "objects"))
+    name, objects = (
+        scene.get(k) if isinstance(scene, dict) else None for k in ("image_filename", "objects")
+    )
     if not isinstance(name, str) or Path(name).name != name:
         raise UsageError(f"{where}: 'image_filename' is {name!r}, not the name of a file")
     if not isinstance(objects, list) or len(objects) > MOST:
@@ -101,15 +109,24 @@ def _object(thing: Any, where: str) -> tuple[tuple[float, float], list[int]]:
     thing = thing if isinstance(thing, dict) else {}
     for name, known in ATTRIBUTES.items():
         if thing.get(name) not in known:
-            raise UsageError(f"{where}: {name!r} is {thing.get(name)!r}, not one of {', '.join(known)}")
+            raise UsageError(
+                f"{where}: {name!r} is {thing.get(name)!r}, not one of {', '.join(known)}"
+            )
     centre = thing.get("pixel_coords")
-    if not isinstance(centre, list) or len(centre) < 2 or not all(isinstance(c, int | float) for c in centre[:2]):
+    if (
+        not isinstance(centre, list)
+        or len(centre) < 2
+        or not all(isinstance(c, int | float) for c in centre[:2])
+    ):
         raise UsageError(f"{where}: 'pixel_coords' is {centre!r}, not a list of numbers")
-    return (float(centre[0]), float(centre[1])), [known.index(thing[name]) for name, known in ATTRIBUTES.items()]
+    return (float(centre[0]), float(centre[1])), [
+        known.index(thing[name]) for name, known in ATTRIBUTES.items()
+    ]
 
 
 class Picture(NamedTuple):
-    """A picture at its final size, the digest of its file, and the part of the file's picture that it shows."""
+    """A picture at its final size, the digest of its file, and the part of the file's picture that
+    it shows."""
 
     pixels: UInt8[np.ndarray, "h w 3"]
     digest: bytes
@@ -122,13 +139,17 @@ class Picture(NamedTuple):
 Kept = tuple[np.ndarray, list[tuple[float, float]], list[list[int]], bytes]
 
 
-def picked(folder: Path, scenes: list[Described], size: int, view: str, limit: int | None) -> list[Kept]:
+def picked(
+    folder: Path, scenes: list[Described], size: int, view: str, limit: int | None
+) -> list[Kept]:
     """The pictures that show the centres of all their objects, decoded by several threads."""
     kept: list[Kept] = []
     with ThreadPoolExecutor() as pool:
         for start in range(0, len(scenes), BATCH):
             part = scenes[start : start + BATCH]
-            for scene, picture in zip(part, pool.map(lambda s: _picture(folder, s, size, view), part), strict=True):
+            for scene, picture in zip(
+                part, pool.map(lambda s: _picture(folder, s, size, view), part), strict=True
+            ):
                 kept += _shown(scene, picture)
                 if kept and kept[-1][0].shape != kept[0][0].shape:
                     raise UsageError(
@@ -141,7 +162,10 @@ def picked(folder: Path, scenes: list[Described], size: int, view: str, limit: i
 
 def _shown(scene: Described, picture: Picture) -> list[Kept]:
     """The scene with its centres as fractions, or nothing where a centre is cut off."""
-    centres = [((x - picture.left) / picture.width, (y - picture.top) / picture.height) for x, y in scene.centres]
+    centres = [
+        ((x - picture.left) / picture.width, (y - picture.top) / picture.height)
+        for x, y in scene.centres
+    ]
     whole = all(0 <= x <= 1 and 0 <= y <= 1 for x, y in centres)
     return [(picture.pixels, centres, scene.kind, picture.digest)] if whole else []
 
@@ -150,7 +174,9 @@ def _picture(folder: Path, scene: Described, size: int, view: str) -> Picture:
     try:
         data = (folder / scene.file).read_bytes()
     except OSError:
-        raise UsageError(f"{folder}: the scenes name {scene.file!r}, and there is no such file") from None
+        raise UsageError(
+            f"{folder}: the scenes name {scene.file!r}, and there is no such file"
+        ) from None
     try:
         image = Image.open(io.BytesIO(data)).convert("RGB")
     except UNREADABLE:
@@ -159,7 +185,12 @@ def _picture(folder: Path, scene: Described, size: int, view: str) -> Picture:
     if view == "crop":
         side = float(min(w, h))
         return Picture(
-            np.asarray(ImageOps.fit(image, (size, size))), digest, (w - side) / 2, (h - side) / 2, side, side
+            np.asarray(ImageOps.fit(image, (size, size))),
+            digest,
+            (w - side) / 2,
+            (h - side) / 2,
+            side,
+            side,
         )
     shape = (round(size * w / h) if view == "wide" else size, size)
     return Picture(np.asarray(image.resize(shape)), digest, 0.0, 0.0, float(w), float(h))

@@ -1,4 +1,5 @@
-"""Compilation of the tracer's stages, for those who draw very many pictures on a CPU. A GPU has a kernel of its own."""
+"""Compilation of the tracer's stages, for those who draw very many pictures on a CPU. A GPU has a
+kernel of its own."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,14 +10,15 @@ from typing import Any
 import torch
 
 OPTIONS = {"unroll_reductions_threshold": 1}
-"""A reduction over few solids stays a reduction: unrolled, what leads to it would be written to memory first."""
+"""A reduction over few solids stays a reduction: unrolled, what leads to it would be written to
+memory first."""
 _fusing: ContextVar[bool] = ContextVar("fusing", default=False)
 
 
 @contextmanager
 def fusing() -> Iterator[None]:
-    """`with fusing():` the tracer becomes very few loops: about three times as fast. Compiling takes about a minute, and again
-    for another size of picture or number of slots."""
+    """`with fusing():` the tracer becomes very few loops: about three times as fast. Compiling
+    takes about a minute, and again for another size of picture or number of slots."""
     token = _fusing.set(True)
     try:
         yield
@@ -29,8 +31,8 @@ def is_fusing() -> bool:
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of solids and rays that is compiled while `fusing`. Functions are kept small, so that compiling each takes
-    seconds; what passes between them is a few numbers per ray."""
+    """A function of solids and rays that is compiled while `fusing`. Functions are kept small, so
+    that compiling each takes seconds; what passes between them is a few numbers per ray."""
 
     @wraps(function)
     def call(solids: Any, *rest: Any) -> Any:

@@ -21,18 +21,24 @@ COUNTS = ((1, 2, 3, 3, 5), (6, 7, 9, 10, 12))
 def crowds(seed: int = 0) -> Float[Tensor, "n b 3 h w"]:
     """Rows of pictures with more and more objects."""
     world = Scenes(size=SIZE, samples=9)
-    rows = [world.draw(world.place(torch.tensor(row), seeded(seed, "gallery", *row))) for row in COUNTS]
+    rows = [
+        world.images(world.place(torch.tensor(row), seeded(seed, "gallery", *row)))
+        for row in COUNTS
+    ]
     return torch.stack(rows)
 
 
 def anatomy(seed: int = 0) -> Float[Tensor, "n b 3 h w"]:
-    """One scene with what is known about it: picture, depth, visible parts, one object as a whole, and all it touches."""
+    """One scene with what is known about it: picture, depth, visible parts, one object as a whole,
+    and all it touches."""
     world = Scenes(size=SIZE, samples=9)
     scene = world.place(torch.tensor([5]), seeded(seed, "anatomy"))
     images, _, depth, visible, whole = world.render(scene)
     hidden = int((whole - visible).sum((2, 3)).argmax())
     near = 1 - (depth - depth.min()) / (depth.max() - depth.min())
-    hues = torch.tensor([[0.9, 0.3, 0.3], [0.3, 0.6, 0.95], [0.4, 0.8, 0.4], [0.95, 0.8, 0.3], [0.7, 0.45, 0.9]])
+    hues = torch.tensor(
+        [[0.9, 0.3, 0.3], [0.3, 0.6, 0.95], [0.4, 0.8, 0.4], [0.95, 0.8, 0.3], [0.7, 0.45, 0.9]]
+    )
     parts = torch.einsum("bkhw,kc->bchw", visible, hues)
     masks = (near, whole[:, hidden], world.touched(scene)[:, hidden].float())
     depth, alone, touched = (mask[:, None].expand_as(images) for mask in masks)

@@ -1,6 +1,7 @@
-"""The whole tracer as one GPU kernel: what `draw.py` says in stages over tensors, said once more for a single ray, with every
-number in a register. A program draws a tile of one picture; it loops over the solids, so that it is compiled once
-for any number of them, in seconds. A test holds it against `draw.py`.
+"""The whole tracer as one GPU kernel: what `stages.py` computes over tensors, written once more for
+a single ray, with every number in a register. A program renders a tile of one picture; it loops
+over the solids, so that it is compiled once for any number of them, in seconds. A test compares it
+with `stages.py`.
 
     look      the first solid on a ray from the camera
     shade     what light the solids leave at that point
@@ -15,8 +16,8 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.worlds.scenes import draw as plain
 from recombine.worlds.scenes import shade
+from recombine.worlds.scenes import stages as plain
 from recombine.worlds.scenes.lights import EXPOSURE, LAMPS
 from recombine.worlds.scenes.scene import table
 from recombine.worlds.scenes.shot import Shot
@@ -26,49 +27,67 @@ BLOCK, WARPS = 256, 4
 """Rays of one program, and its threads by 32."""
 SOLID = tl.constexpr(len(Solids._fields))
 NEAREST, FARTHEST, ROUND = tl.constexpr(NEAR), tl.constexpr(FAR), tl.constexpr(EDGE)
-FLOOR, ABOVE, BELOW, SOFT = (tl.constexpr(c) for c in (shade.FLOOR, shade.ABOVE, shade.BELOW, shade.SOFT))
-SKY, MATTE, MIRROR, BRIGHTEST = (tl.constexpr(c) for c in (plain.SKY, plain.MATTE, plain.MIRROR, plain.BRIGHTEST))
+FLOOR, ABOVE, BELOW, SOFT = (
+    tl.constexpr(c) for c in (shade.FLOOR, shade.ABOVE, shade.BELOW, shade.SOFT)
+)
+SKY, MATTE, MIRROR, BRIGHTEST = (
+    tl.constexpr(c) for c in (plain.SKY, plain.MATTE, plain.MIRROR, plain.BRIGHTEST)
+)
 
 
-def trace(solids: Solids, shot: Shot, width: int, shadows: bool, reflections: bool) -> Float[Tensor, "b 3 p"]:
-    """The colours of all pixels of pictures of this width; what `draw.draw` gives, for a GPU."""
+def trace(
+    solids: Solids, shot: Shot, width: int, shadows: bool, reflections: bool
+) -> Float[Tensor, "b 3 p"]:
+    """The colours of all pixels of pictures of this width; what `stages.trace` gives, for a GPU."""
     things = torch.stack(tuple(solids), -1)
-    camera = torch.stack([part.flatten() for axis in (shot.eye, shot.right, shot.up, shot.ahead) for part in axis], 1)
+    camera = torch.stack(
+        [part.flatten() for axis in (shot.eye, shot.right, shot.up, shot.ahead) for part in axis], 1
+    )
     spots = torch.stack([part.flatten(1) for spot in shot.lamps for part in spot], 1)
     pixels, samples = shot.x.shape
-    layout = triton.next_power_of_2(samples)
-    block = max(1, BLOCK // layout)
+    lanes = triton.next_power_of_2(samples)
+    block = max(1, BLOCK // lanes)
     tile = 2 ** (block.bit_length() // 2)
     shape = (width, pixels // width, tile, block // tile)
     grid = (len(things), triton.cdiv(width, tile) * triton.cdiv(pixels // width, block // tile))
     out = torch.empty(len(things), 3, pixels, device=things.device)
     given = (things, camera, spots, lamp_table(things.device), shot.x, shot.y, things.shape[1])
-    with torch.cuda.device_of(things):  # Triton starts on the current device, wherever the tensors are
-        picture[grid](out, *given, *shape, samples, layout, shadows, reflections, num_warps=WARPS)
+    with torch.cuda.device_of(
+        things
+    ):  # Triton starts on the current device, wherever the tensors are
+        picture[grid](out, *given, *shape, samples, lanes, shadows, reflections, num_warps=WARPS)
     return out
 
 
 def lamp_table(device: torch.device) -> Float[Tensor, "lamps 8"]:
     """Aim, colour and power of each lamp, and the power that falls on a surface."""
     return table(
-        tuple((*lamp.aim, *lamp.rgb, lamp.power, EXPOSURE * lamp.power / math.pi**2) for lamp in LAMPS), device
+        tuple(
+            (*lamp.aim, *lamp.rgb, lamp.power, EXPOSURE * lamp.power / math.pi**2) for lamp in LAMPS
+        ),
+        device,
     )
 
 
 @triton.jit
 def picture(
     out, things, camera, spots, lamps, grid_x, grid_y, count, width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr,
-    high: tl.constexpr, samples: tl.constexpr, layout: tl.constexpr, shadows: tl.constexpr, reflections: tl.constexpr,
+    high: tl.constexpr, samples: tl.constexpr, lanes: tl.constexpr, shadows: tl.constexpr, reflections: tl.constexpr,
 ):  # fmt: skip
-    """A tile of one picture, `tile` pixels wide and `high` pixels high, with `layout` lanes for the samples of each pixel."""
+    """A tile of one picture, `tile` pixels wide and `high` pixels high, with `lanes` lanes for the
+    samples of each pixel."""
     number = tl.program_id(0).to(tl.int64)
-    lane = tl.arange(0, tile * high * layout)
-    pixel, inside = pixels_of(lane // layout, width, height, tile, high)
-    sample = lane % layout
+    lane = tl.arange(0, tile * high * lanes)
+    pixel, inside = pixels_of(lane // lanes, width, height, tile, high)
+    sample = lane % lanes
     used = inside & (sample < samples)
     px = tl.load(grid_x + pixel * samples + sample, used, 0.0)
     py = tl.load(grid_y + pixel * samples + sample, used, 0.0)
-    solids, eye, spot = things + number * count * SOLID, camera + number * 12, spots + number * 9 * samples + sample
+    solids, eye, spot = (
+        things + number * count * SOLID,
+        camera + number * 12,
+        spots + number * 9 * samples + sample,
+    )
     ex, ey, ez = three(eye, 1)
     rx, ry, rz = ray_through(eye + 3, px, py)
 
@@ -106,14 +125,29 @@ def picture(
     rim = rim * rim * rim * rim * rim
     pixel, inside = pixels_of(tl.arange(0, tile * high), width, height, tile, high)
     to = out + number * 3 * width * height + pixel
-    write(to, inside, blend(red, fall_r, shine_r, see_r, metal, rim), samples, layout)
-    write(to + width * height, inside, blend(green, fall_g, shine_g, see_g, metal, rim), samples, layout)
-    write(to + 2 * width * height, inside, blend(blue, fall_b, shine_b, see_b, metal, rim), samples, layout)
+    write(to, inside, blend(red, fall_r, shine_r, see_r, metal, rim), samples, lanes)
+    write(
+        to + width * height,
+        inside,
+        blend(green, fall_g, shine_g, see_g, metal, rim),
+        samples,
+        lanes,
+    )
+    write(
+        to + 2 * width * height,
+        inside,
+        blend(blue, fall_b, shine_b, see_b, metal, rim),
+        samples,
+        lanes,
+    )
 
 
 @triton.jit
-def pixels_of(place, width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr, high: tl.constexpr):
-    """The pixels at the layout of this program's tile, and whether they are inside the picture."""
+def pixels_of(
+    place, width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr, high: tl.constexpr
+):
+    """The pixels at these positions of this program's tile, and whether they are inside the
+    picture."""
     across: tl.constexpr = (width + tile - 1) // tile
     row = tl.program_id(1) // across * high + place // tile
     column = tl.program_id(1) % across * tile + place % tile
@@ -199,7 +233,8 @@ def beyond(part):
 
 @triton.jit
 def surface(solid, x, y, z, floor):
-    """The way a surface faces, its colour, and whether it is of metal. Each ray has a solid of its own, or the floor."""
+    """The way a surface faces, its colour, and whether it is of metal. Each ray has a solid of its
+    own, or the floor."""
     radius, cos, sin = tl.load(solid + 2), tl.load(solid + 3), tl.load(solid + 4)
     cube, ball = tl.load(solid + 5) > 0, tl.load(solid + 6) > 0
     scale = 1 / tl.where(floor, 1.0, radius)
@@ -262,7 +297,11 @@ def shine(lamp, rx, ry, rz, nx, ny, nz):
     near = 1 / (rx * rx + ry * ry + rz * rz)
     x, y, z = three(lamp, 1)
     spread = tl.maximum(rx * x + ry * y + rz * z, 0.0) * near
-    return tl.load(lamp + 7) * (spread * spread) * (tl.maximum(nx * rx + ny * ry + nz * rz, 0.0) * tl.sqrt(near))
+    return (
+        tl.load(lamp + 7)
+        * (spread * spread)
+        * (tl.maximum(nx * rx + ny * ry + nz * rz, 0.0) * tl.sqrt(near))
+    )
 
 
 @triton.jit
@@ -305,15 +344,17 @@ def mirrored(solids, count, own, lamps, spot, samples: tl.constexpr, real, x, y,
 def blend(color, light, shiny, seen, metal, rim):
     tint = 0.1 + 0.9 * color
     tint += (1 - tint) * rim
-    shown = tl.where(metal > 0, MATTE * color * light + tint * (MIRROR * seen + shiny), color * light + shiny)
+    shown = tl.where(
+        metal > 0, MATTE * color * light + tint * (MIRROR * seen + shiny), color * light + shiny
+    )
     return tl.minimum(shown, BRIGHTEST)
 
 
 @triton.jit
-def write(to, inside, light, samples: tl.constexpr, layout: tl.constexpr):
+def write(to, inside, light, samples: tl.constexpr, lanes: tl.constexpr):
     """The mean over a pixel's samples, as a screen shows it."""
-    each = tl.reshape(light, (light.shape[0] // layout, layout))
-    each = tl.where(tl.arange(0, layout)[None, :] < samples, each, 0.0)
+    each = tl.reshape(light, (light.shape[0] // lanes, lanes))
+    each = tl.where(tl.arange(0, lanes)[None, :] < samples, each, 0.0)
     mean = clip(tl.sum(each, 1) / samples, 0.0, 1.0)
     root = tl.exp2(tl.log2(tl.maximum(mean, 1e-4)) / 2.4)
     tl.store(to, tl.where(mean < 0.0031308, 12.92 * mean, 1.055 * root - 0.055), inside)

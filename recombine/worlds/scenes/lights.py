@@ -37,8 +37,8 @@ LAMPS = (
 
 
 def spots(shift: Float[Tensor, "b 3 3"], samples: int) -> Float[Tensor, "b 3 s 3"]:
-    """The point of each lamp that each sample of a pixel looks at. Together the samples see the whole square, so that
-    shadows have soft edges."""
+    """The point of each lamp that each sample of a pixel looks at. Together the samples see the
+    whole square, so that shadows have soft edges."""
     return shift[:, :, None] + table(_squares(samples), shift.device)
 
 
@@ -52,11 +52,15 @@ def _square(lamp: Lamp, samples: int) -> tuple[tuple[float, ...], ...]:
     flat = math.hypot(x, y)
     side, rise = (-y / flat, x / flat, 0.0), (-x * z / flat, -y * z / flat, flat)
     shares = [(lamp.side * (v - 0.5), lamp.side * (u - 0.5)) for u, v in pattern(samples, 0.1)]
-    return tuple(tuple(p + u * s + v * r for p, s, r in zip(lamp.place, side, rise, strict=True)) for u, v in shares)
+    return tuple(
+        tuple(p + u * s + v * r for p, s, r in zip(lamp.place, side, rise, strict=True))
+        for u, v in shares
+    )
 
 
 def shine(lamp: Lamp, spot: Vec, point: Vec, facing: Vec) -> Tensor:
-    """The light that a lamp throws on a surface if nothing is in the way. A lamp is brighter straight ahead."""
+    """The light that a lamp throws on a surface if nothing is in the way. A lamp is brighter
+    straight ahead."""
     ray = spot.minus(point)
     near = 1 / ray.dot(ray)
     x, y, z = lamp.aim

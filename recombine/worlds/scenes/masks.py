@@ -12,8 +12,8 @@ from recombine.worlds.scenes.trace import FAR, Solids, crossed, meets, nearest
 
 
 class Masks(NamedTuple):
-    """`depth` is that of a pixel's nearest sample, ahead of the camera; `visible` the share of a pixel's samples that see an
-    object, `whole` the share that would see it if it stood alone."""
+    """`depth` is that of a pixel's nearest sample, ahead of the camera; `visible` the share of a
+    pixel's samples that see an object, `whole` the share that would see it if it stood alone."""
 
     depth: Float[Tensor, "b p"]
     visible: Float[Tensor, "b k p"]
@@ -26,8 +26,8 @@ def masks(solids: Solids, shot: Shot) -> Masks:
     far = meets(*crossed(solids, shot.eye, rays))
     near = far.amin(1, keepdim=True)
     depth = torch.minimum(near.squeeze(1), -shot.eye.z / rays.z).amin(-1)
-    located = far < FAR
-    visible, whole = (mask.float().mean(-1) for mask in ((far == near) & located, located))
+    hit = far < FAR
+    visible, whole = (mask.float().mean(-1) for mask in ((far == near) & hit, hit))
     return Masks(depth, visible, whole)
 
 

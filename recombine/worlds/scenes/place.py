@@ -1,8 +1,9 @@
 """Where objects stand: CLEVR's rules, for a whole batch at once.
 
-Objects come one after the other. Each is given the first of some random positions at which it keeps its distance from all
-earlier ones, and differs enough from them to the left and right and to the front and back, as the camera sees it. Where none
-of the positions will do, or where an object turns out to be hidden, the whole scene is drawn anew."""
+Objects come one after the other. Each is given the first of some random positions at which it keeps
+its distance from all earlier ones, and differs enough from them to the left and right and to the
+front and back, as the camera sees it. Where none of the positions will do, or where an object turns
+out to be hidden, the whole scene is sampled anew."""
 
 from typing import NamedTuple
 
@@ -21,7 +22,8 @@ REACH = 3.0
 TRIES, PATIENCE = 100, 40
 """Positions tried for an object, and rounds without a single success before giving up."""
 CPU_BATCH, GPU_BATCH = 256, 8192
-"""How many scenes a round tries where few pictures are left and these are hard: more and more for each, up to this."""
+"""How many scenes a round tries where few pictures are left and these are hard: more and more for
+each, up to this."""
 LEAST = 200 / 320**2
 """The smallest visible area of an object, where CLEVR's picture is 1 wide."""
 INSIDE = 0.08
@@ -39,7 +41,7 @@ class Rules(NamedTuple):
     sizes: tuple[int, ...]
     apart: float
     margin: float
-    spaced: float
+    spacing: float
     camera_jitter: float
     lamp_jitter: float
     wide: float
@@ -49,18 +51,23 @@ class Rules(NamedTuple):
 def place(rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generator) -> Scene:
     """Random scenes with `count` objects each, in the first of `slots` slots."""
     scene, good = draft(rules, count, slots, rng)
-    left, interrupt_guard, times = len(count) + 1, PATIENCE, 1
+    left, patience, times = len(count) + 1, PATIENCE, 1
     while len(again := (~good).nonzero()[:, 0]):
-        interrupt_guard = PATIENCE if len(again) < left else interrupt_guard - 1
-        if not interrupt_guard:
+        patience = PATIENCE if len(again) < left else patience - 1
+        if not patience:
             raise UsageError(
                 f"{int(count[again].max())} objects: found no room for so many at a distance of {rules.apart} and a margin "
-                f"of {rules.margin}{f', {rules.spaced:.3g} apart in the picture' if rules.spaced else ''}; ask for fewer, or "
+                f"of {rules.margin}{f', {rules.spacing:.3g} apart in the picture' if rules.spacing else ''}; ask for fewer, or "
                 "allow small ones only"
             )
-        left, times = len(again), min(2 * times, max(1, (GPU_BATCH if good.is_cuda else CPU_BATCH) // len(again)))
+        left, times = (
+            len(again),
+            min(2 * times, max(1, (GPU_BATCH if good.is_cuda else CPU_BATCH) // len(again))),
+        )
         fresh, fine = best_of(times, rules, count[again], slots, rng)
-        scene = Scene(*(old.index_copy(0, again, new) for old, new in zip(scene, fresh, strict=True)))
+        scene = Scene(
+            *(old.index_copy(0, again, new) for old, new in zip(scene, fresh, strict=True))
+        )
         good = good.index_copy(0, again, fine)
     return scene
 
@@ -70,11 +77,15 @@ def best_of(
 ) -> tuple[Scene, Bool[Tensor, "b"]]:
     """As `draft`, with the first good one of several trials for each picture."""
     scene, good = draft(rules, count.repeat(times), slots, rng)
-    best = good.view(times, -1).int().argmax(0) * len(count) + torch.arange(len(count), device=good.device)
+    best = good.view(times, -1).int().argmax(0) * len(count) + torch.arange(
+        len(count), device=good.device
+    )
     return scene.take(best), good[best]
 
 
-def draft(rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generator) -> tuple[Scene, Bool[Tensor, "b"]]:
+def draft(
+    rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generator
+) -> tuple[Scene, Bool[Tensor, "b"]]:
     """Random scenes, and whether each obeys the rules."""
     b, device = len(count), rng.device
 
@@ -90,7 +101,9 @@ def draft(rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generato
     shift, lamps = rules.camera_jitter * spread(3), rules.lamp_jitter * spread(3, 3)
     scene = Scene(spread(slots, 2), torch.pi * spread(slots), *kind, present, shift, lamps)
     camera = Camera.aimed(shift)
-    xy, good = settle(rules, scene, camera, torch.rand(b, slots, TRIES, 2, generator=rng, device=device))
+    xy, good = settle(
+        rules, scene, camera, torch.rand(b, slots, TRIES, 2, generator=rng, device=device)
+    )
     scene, rows = scene._replace(xy=xy), good.nonzero()[:, 0]
     return scene, good.index_copy(0, rows, in_sight(rules, scene.take(rows))) if len(rows) else good
 
@@ -98,21 +111,33 @@ def draft(rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generato
 def settle(
     rules: Rules, scene: Scene, camera: Camera, tries: Float[Tensor, "b k m 2"]
 ) -> tuple[Float[Tensor, "b k 2"], Bool[Tensor, "b"]]:
-    """The first of the positions tried that suits each object, and whether there was one for all. `tries` are uniform in
-    [0, 1]; they become positions that keep the margin from all earlier objects."""
-    axes = torch.nn.functional.normalize(torch.stack((camera.right, camera.ahead), 1)[..., :2], dim=-1)
+    """The first of the positions tried that suits each object, and whether there was one for all.
+    `tries` are uniform in [0, 1]; they become positions that keep the margin from all earlier
+    objects."""
+    axes = torch.nn.functional.normalize(
+        torch.stack((camera.right, camera.ahead), 1)[..., :2], dim=-1
+    )
     spot, cross, shown = (torch.zeros_like(tries[:, :, 0]) for _ in range(3))
     good = torch.ones_like(scene.present[:, 0])
     for i in range(tries.shape[1]):
-        free, some = zip(*(between(cross[:, :i, a], rules.margin, tries[:, i, :, a]) for a in (0, 1)), strict=True)
+        free, some = zip(
+            *(between(cross[:, :i, a], rules.margin, tries[:, i, :, a]) for a in (0, 1)),
+            strict=True,
+        )
         across = torch.stack(free, -1)
         there = across @ axes
         room = scene.radius[:, i, None] + scene.radius[:, :i] + rules.apart
         gap = (there[:, :, None] - spot[:, None, :i]).square().sum(-1)
-        fits = (gap >= room[:, None].square()).all(-1) & (there.abs() <= REACH).all(-1) & (some[0] & some[1])[:, None]
+        fits = (
+            (gap >= room[:, None].square()).all(-1)
+            & (there.abs() <= REACH).all(-1)
+            & (some[0] & some[1])[:, None]
+        )
         centre = appears(rules, camera, there, scene.radius[:, i])
         gap = (centre[:, :, None] - shown[:, None, :i]).square().sum(-1)
-        fits = fits & ((centre - 0.5).abs() < 0.5 - INSIDE).all(-1) & (gap >= rules.spaced**2).all(-1)
+        fits = (
+            fits & ((centre - 0.5).abs() < 0.5 - INSIDE).all(-1) & (gap >= rules.spacing**2).all(-1)
+        )
         first = fits.int().argmax(1)[:, None, None].expand(-1, 1, 2)
         for kept, tried in ((spot, there), (cross, across), (shown, centre)):
             kept[:, i] = tried.gather(1, first)[:, 0]
@@ -142,7 +167,9 @@ def appears(
 
 def in_sight(rules: Rules, scene: Scene) -> Bool[Tensor, "b"]:
     """Whether enough of every object is visible."""
-    area = torch.cat([areas(*part) for part in shots(scene, frame(rules))]) * (rules.wide * rules.high)
+    area = torch.cat([areas(*part) for part in shots(scene, frame(rules))]) * (
+        rules.wide * rules.high
+    )
     return ((area >= LEAST) | ~scene.present).all(1)
 
 

@@ -1,7 +1,8 @@
-"""What a scene is: objects on the floor, a camera and three lamps, as tensors for a whole batch of pictures.
+"""What a scene is: objects on the floor, a camera and three lamps, as tensors for a whole batch of
+pictures.
 
-Shapes, colours, materials, sizes and distances are CLEVR's. A scene has a fixed number of slots `k`; `present` says which
-of them hold an object."""
+Shapes, colours, materials, sizes and distances are CLEVR's. A scene has a fixed number of slots
+`k`; `present` says which of them hold an object."""
 
 from abc import ABC, abstractmethod
 from functools import lru_cache
@@ -34,7 +35,8 @@ MOST = 12
 
 
 class Scene(NamedTuple):
-    """Indices count in SHAPES, COLORS, MATERIALS and SIZES. `camera` and `lamps` are displacements from their usual layout."""
+    """Indices count in SHAPES, COLORS, MATERIALS and SIZES. `camera` and `lamps` are displacements
+    from their usual positions."""
 
     xy: Float[Tensor, "b k 2"]
     angle: Float[Tensor, "b k"]
@@ -71,9 +73,10 @@ class Scene(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Pictures in [0, 1] with the place and the kind of every object. A centre is the projection of the object's middle, in
-    fractions of the picture: x right, y down, (0, 0) the upper left corner of the upper left pixel, so pixel i spans
-    [i / w, (i + 1) / w]. `kind` holds the indices of shape, colour, material and size. Empty slots hold zeros."""
+    """Pictures in [0, 1] with the location and the kind of every object. A centre is the projection
+    of the object's middle, in fractions of the picture: x right, y down, (0, 0) the upper left
+    corner of the upper left pixel, so pixel i spans [i / w, (i + 1) / w]. `kind` holds the indices
+    of shape, colour, material and size. Empty slots hold zeros."""
 
     images: Float[Tensor, "b 3 h w"]
     centres: Float[Tensor, "b k 2"]
@@ -82,9 +85,9 @@ class Labelled(NamedTuple):
 
 
 class SceneSource(ABC):
-    """Whatever gives labelled pictures of scenes: the renderer, or CLEVR's own pictures. A scene has no fixed list of
-    factors, so this is a waist of its own beside `World`; `sample` is its `render`, and reading a picture back takes a
-    trained detector."""
+    """Whatever gives labelled pictures of scenes: the renderer, or CLEVR's own pictures. A scene
+    has no fixed list of factors, so this is a waist of its own beside `World`; `sample` is its
+    `render`, and reading a picture back takes a trained detector."""
 
     @property
     @abstractmethod

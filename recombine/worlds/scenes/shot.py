@@ -1,5 +1,5 @@
-"""All that a picture is made from, as tensors on one device: solids, camera, rays and lamps. What needs small tables is
-prepared here, so that the tracer proper is pure arithmetic."""
+"""All that a picture is made from, as tensors on one device: solids, camera, rays and lamps. What
+needs small tables is prepared here, so that the tracer proper is pure arithmetic."""
 
 from typing import NamedTuple
 
@@ -14,14 +14,16 @@ from recombine.worlds.scenes.trace import Solids
 from recombine.worlds.scenes.vec import Vec, split
 
 CPU_CHUNK, GPU_CHUNK = 2**18, 2**25
-"""Rays times solids that are traced at once: on a CPU, so that they fit in its cache, and on a GPU, in its memory."""
+"""Rays times solids that are traced at once: on a CPU, so that they fit in its cache, and on a GPU,
+in its memory."""
 FUSED = 2**21
-"""Rays that are traced at once where the stages are fused: no more than a few numbers per ray are written."""
+"""Rays that are traced at once where the stages are fused: no more than a few numbers per ray are
+written."""
 
 
 class Shot(NamedTuple):
-    """`x` and `y` are where each sample of each pixel meets the plane one unit ahead of the camera; `lamps` are the points
-    of the three lamps that a sample looks at (b, 1, s)."""
+    """`x` and `y` are where each sample of each pixel meets the plane one unit ahead of the camera;
+    `lamps` are the points of the three lamps that a sample looks at (b, 1, s)."""
 
     eye: Vec
     right: Vec
@@ -35,7 +37,11 @@ class Shot(NamedTuple):
     def of(scene: Scene, frame: Frame) -> "Shot":
         axes = (split(axis[:, None, None]) for axis in Camera.aimed(scene.camera))
         lamps = spots(scene.lamps, frame.samples)
-        return Shot(*axes, *grid(frame, scene.xy.device), tuple(split(lamp[:, None]) for lamp in lamps.unbind(1)))
+        return Shot(
+            *axes,
+            *grid(frame, scene.xy.device),
+            tuple(split(lamp[:, None]) for lamp in lamps.unbind(1)),
+        )
 
     def rays(self) -> Vec:
         """One unit ahead of the camera, so that lengths along a ray are depths."""

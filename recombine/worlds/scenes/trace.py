@@ -1,8 +1,10 @@
-"""Rays against solids. Every solid is convex and stands upright on the floor; a ray runs through it from `enter` to `leave`.
+"""Rays against solids. Every solid is convex and stands upright on the floor; a ray runs through it
+from `enter` to `leave`.
 
-A cube is the overlap of three slabs, a cylinder that of a round pillar and a slab, and a ball lies inside its slab. So all
-three share the upright slab, and the round ones share one quadratic. Rays are (b, p, s): pictures, pixels, samples of a
-pixel. Where all rays meet all solids there is one more axis, k, after b."""
+A cube is the overlap of three slabs, a cylinder that of a round pillar and a slab, and a ball lies
+inside its slab. So all three share the upright slab, and the round ones share one quadratic. Rays
+are (b, p, s): pictures, pixels, samples of a pixel. Where all rays meet all solids there is one
+more axis, k, after b."""
 
 from typing import Any, NamedTuple
 
@@ -14,16 +16,19 @@ from recombine.worlds.scenes.scene import COLORS, SHAPES, Scene, table
 from recombine.worlds.scenes.vec import Vec
 
 NEAR, FAR = 1e-3, 2.0**20
-"""A ray meets nothing nearer than this, so that it leaves the surface it starts from; and how far a missed solid is."""
+"""A ray meets nothing nearer than this, so that it leaves the surface it starts from; and how far a
+missed solid is."""
 DEEP = 1.4
-"""The published colours, taken to this power, are what surfaces give back: lit by the lamps they then look as published."""
+"""The published colours, taken to this power, are what surfaces give back: lit by the lamps they
+then look as published."""
 PAINTS = tuple(tuple((part / 255) ** DEEP for part in rgb) for rgb in COLORS.values())
 EDGE = 0.1
 """How far from an edge, in radii, the surface of a cube or cylinder begins to turn."""
 
 
 class Solids(NamedTuple):
-    """The objects of a batch of scenes, one number each. An empty slot has radius zero, and nothing meets it."""
+    """The objects of a batch of scenes, one number each. An empty slot has radius zero, and nothing
+    meets it."""
 
     x: Float[Tensor, "*n"]
     y: Float[Tensor, "*n"]
@@ -62,7 +67,8 @@ def crossed(solids: Solids, *vectors: Vec) -> tuple[Any, ...]:
 
 
 def span(solid: Solids, start: Vec, ray: Vec) -> tuple[Tensor, Tensor]:
-    """Where rays enter and leave solids, in lengths of `ray`. A ray misses where it does not leave after it enters."""
+    """Where rays enter and leave solids, in lengths of `ray`. A ray misses where it does not leave
+    after it enters."""
     start = start.minus(solid.middle)
     low, high = slab(start.z, ray.z, solid.radius)
     turned, across = start.turn(solid.cos, solid.sin), ray.turn(solid.cos, solid.sin)
@@ -76,7 +82,8 @@ def span(solid: Solids, start: Vec, ray: Vec) -> tuple[Tensor, Tensor]:
 
 
 def smaller(one: Tensor, other: Tensor | float) -> Tensor:
-    """Unlike torch.minimum it does not look for NaN, which would take a GPU more steps than all else."""
+    """Unlike torch.minimum it does not look for NaN, which would take a GPU more steps than all
+    else."""
     return torch.where(one < other, one, other)
 
 
@@ -95,7 +102,12 @@ def pillar(solid: Solids, start: Vec, ray: Vec) -> tuple[Tensor, Tensor]:
     """From where to where a ray is inside a ball, or inside an endless round pillar."""
     square = (ray.x * ray.x + ray.y * ray.y) + solid.ball * (ray.z * ray.z) + 1e-9
     half = start.x * ray.x + start.y * ray.y + (solid.ball * start.z) * ray.z
-    rest = start.x * start.x + start.y * start.y + solid.ball * start.z * start.z - solid.radius * solid.radius
+    rest = (
+        start.x * start.x
+        + start.y * start.y
+        + solid.ball * start.z * start.z
+        - solid.radius * solid.radius
+    )
     inner, scale = larger(half * half - square * rest, 0.0), 1 / square
     root = inner * (inner + 1e-20).rsqrt()
     return -(half + root) * scale, (root - half) * scale
@@ -107,23 +119,30 @@ def meets(solid: Solids, start: Vec, ray: Vec) -> Tensor:
     return torch.where((leave > enter) & (enter > NEAR), enter, FAR)
 
 
-def nearest(solids: Solids, start: Vec, ray: Vec) -> tuple[Float[Tensor, "b p s"], Int[Tensor, "b p s"]]:
+def nearest(
+    solids: Solids, start: Vec, ray: Vec
+) -> tuple[Float[Tensor, "b p s"], Int[Tensor, "b p s"]]:
     """How far along each ray the first solid is, FAR if there is none, and which it is.
 
-    Positive floats are ordered like the integers with the same bits, so the last four bits of a distance can carry the
-    number of the solid through one plain minimum. They are worth two millionths of the distance."""
+    Positive floats are ordered like the integers with the same bits, so the last four bits of a
+    distance can carry the number of the solid through one plain minimum. They are worth two
+    millionths of the distance."""
     slot = torch.arange(solids.x.shape[1], device=solids.x.device, dtype=torch.int32)[:, None, None]
     key = (meets(*crossed(solids, start, ray)).view(torch.int32) & -16 | slot).amin(1)
     return (key & -16).view(torch.float32), key & 15
 
 
 def normal(solid: Solids, point: Vec) -> Vec:
-    """The outward direction at a point of a solid's surface. Near the edges of cubes and cylinders it turns smoothly."""
+    """The outward direction at a point of a solid's surface. Near the edges of cubes and cylinders
+    it turns smoothly."""
     at = point.minus(solid.middle).times(1 / solid.radius).turn(solid.cos, solid.sin)
     out = (at.x * at.x + at.y * at.y).sqrt().clamp_min(1e-6)
     bend = (out - (1 - EDGE)).clamp_min(0) / out
     cube, ball = solid.cube > 0, solid.ball > 0
-    x, y = (torch.where(cube, beyond(part), torch.where(ball, part, bend * part)) for part in (at.x, at.y))
+    x, y = (
+        torch.where(cube, beyond(part), torch.where(ball, part, bend * part))
+        for part in (at.x, at.y)
+    )
     local = Vec(x, y, torch.where(ball, at.z, beyond(at.z)))
     return local.turn(solid.cos, -solid.sin).times((local.dot(local) + 1e-12).rsqrt())
 

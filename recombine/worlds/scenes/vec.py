@@ -1,5 +1,5 @@
-"""Vectors in space as three tensors of one shape. Component by component, every step of the tracer is an element-wise
-operation on tensors of the same shape, which a compiler can fuse."""
+"""Vectors in space as three tensors of one shape. Component by component, every step of the tracer
+is an element-wise operation on tensors of the same shape, which a compiler can fuse."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,8 @@ class Vec(NamedTuple):
         return self.times(self.dot(self).rsqrt())
 
     def turn(self, cos: Tensor, sin: Tensor) -> "Vec":
-        """As seen in the frame that is turned about the upright axis by the angle with this cosine and sine."""
+        """As seen in the frame that is turned about the upright axis by the angle with this cosine
+        and sine."""
         return Vec(cos * self.x + sin * self.y, cos * self.y - sin * self.x, self.z)
 
 

@@ -1,0 +1,292 @@
+"""From the rows of scene models to what claims are about: K_max of every run at every checkpoint,
+how local the run was there, and what adding scores does."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise
+from statistics import fmean
+from typing import NamedTuple
+
+from recombine.analysis import estimates
+from recombine.analysis.claims import Measured
+from recombine.analysis.estimates import Estimate, mean, rate
+from recombine.analysis.table import Table
+from recombine.evaluate.counting import doubt, k_max, k_mean
+from recombine.store import Row
+
+PAPER = {"exp1": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9, "exp2, 1 object": 1,
+         "exp2, 1-5 objects": 3, "exp2L, 1 object": 5, "exp2L, 1-5 objects": 10}  # fmt: skip
+"""K_max in the paper's table 1; of the control it says only that it fails."""
+TRAINED = 3
+"""The largest number of objects that most experiments are trained on."""
+DECIDED = 0.4
+"""The time from which on locations matter: below, removing one changes next to nothing, and the
+share of nothing is noise."""
+Seeds = dict[int, float]
+"""One number for each seed."""
+
+
+def trusted(rows: Table) -> Table:
+    """The rows, if their detector counts well enough. LookupError with the reason if not."""
+    if why := doubt([*rows.where(kind="detector"), *rows.where(kind="real")]):
+        raise LookupError(why)
+    return rows
+
+
+def variants_of(rows: Table) -> list[str]:
+    return rows.where(kind="variant").column("variant")
+
+
+def facts(rows: Table, variant: str) -> Row:
+    """LookupError where the variant was not run."""
+    return rows.where(kind="variant").one(variant=variant)
+
+
+def criterion(rows: Table, variant: str) -> str:
+    """The column that K_max is about: exact matches, or full recall where training pictures hold
+    objects that no location names."""
+    return "exact_match" if facts(rows, variant)["strict"] else "full_recall"
+
+
+def checkpoints(rows: Table, variant: str, kind: str = "count") -> dict[tuple[int, int], Table]:
+    """(seed, step) -> the rows of one kind, in order."""
+    seeds = rows.where(kind=kind, variant=variant).by("seed").items()
+    each = (((seed, step), at) for seed, some in seeds for step, at in some.by("step").items())
+    return dict(sorted(each, key=lambda item: item[0]))
+
+
+def last(rows: Table, variant: str, kind: str = "count") -> dict[int, Table]:
+    """Seed -> the rows of its last checkpoint. LookupError where there are none."""
+    ends = {seed: some for (seed, _), some in checkpoints(rows, variant, kind).items()}
+    if not ends:
+        raise LookupError(f"no rows of {variant}")
+    return ends
+
+
+def numbers_of(rows: Table, kind: str = "count") -> list[int]:
+    """The numbers of locations that were tried."""
+    return sorted(rows.where(kind=kind).unique("locations"))
+
+
+def reached(
+    rows: Table,
+    variant: str,
+    kind: str = "count",
+    by: Callable[..., int] = k_max,
+    lenient: bool = False,
+) -> Seeds:
+    """K_max at the last checkpoint. `kind`: count, crowded (locations of real scenes) or added.
+    `by`: k_max or k_mean. `lenient`: objects that no location names are no errors."""
+    strict = bool(facts(rows, variant)["strict"]) and not lenient
+    return {seed: float(by(some, strict)) for seed, some in last(rows, variant, kind).items()}
+
+
+def k_estimate(values: Seeds) -> Estimate:
+    """The mean K_max over seeds; a whole number that is not negative."""
+    return mean(list(values.values()), 0, resolution=1)
+
+
+def difference(more: Seeds, less: Seeds, **bounds: float) -> Estimate:
+    """The mean difference, paired by seed. LookupError unless both have the same seeds."""
+    if more.keys() != less.keys():
+        raise LookupError(f"seeds {sorted(more)} beside {sorted(less)}: some runs are missing")
+    return mean([more[seed] - less[seed] for seed in more], **bounds)
+
+
+def share_at(rows: Table, variant: str, locations: int, column: str, kind: str = "count") -> Seeds:
+    """One column at one number of locations at the end. LookupError where it was not tried."""
+    ends = last(rows, variant, kind).items()
+    return {seed: some.one(locations=locations)[column] for seed, some in ends}
+
+
+def require_prompts(rows: Table, number: int, variant: str) -> None:
+    """LookupError unless a variant was trained on one to three objects and prompted for so many."""
+    if facts(rows, variant)["trained"] != TRAINED:
+        raise LookupError(f"{variant} was not trained on one to three objects")
+    most = max(numbers_of(rows), default=0)
+    if most < number:
+        raise LookupError(f"models were prompted for {most} objects at most, not for {number}")
+
+
+def require_one_object(rows: Table, variant: str, kind: str = "count") -> None:
+    """LookupError where a variant does not even place one object: then it fails for want of
+    training, which says nothing of larger numbers."""
+    share = fmean(share_at(rows, variant, 1, criterion(rows, variant), kind).values())
+    if share < 0.5:
+        raise LookupError(f"{variant} places a single object in {share:.0%} of pictures only")
+
+
+def lengths(rows: Table, *variants: str) -> Measured:
+    """Numbers beside a claim: K_max of each variant next to the paper's, by other criteria, and
+    recall at the largest number of locations next to its chance level."""
+    shown: Measured = {}
+    most = numbers_of(rows)[-1]
+    for name in variants:
+        values = reached(rows, name)
+        shown[name] = k_estimate(values).value
+        shown |= {f"paper_{name}": PAPER[name]} if name in PAPER else {}
+        shown[f"{name}, seeds"] = listed(values)
+        shown[f"{name}, by means"] = fmean(reached(rows, name, by=k_mean).values())
+        if facts(rows, name)["strict"]:
+            shown[f"{name}, by recall alone"] = fmean(reached(rows, name, lenient=True).values())
+        shown[f"{name}, recall at {most}"] = fmean(share_at(rows, name, most, "recall").values())
+        with suppress(LookupError, TypeError):
+            level = fmean(share_at(rows, name, most, "chance").values())
+            shown[f"{name}, chance level at {most}"] = level
+        if rows.where(kind="crowded", variant=name):
+            crowded = fmean(reached(rows, name, "crowded").values())
+            shown[f"{name}, locations as near as in real scenes"] = crowded
+    return shown
+
+
+def listed(values: Seeds) -> str:
+    return ", ".join(f"{v:g}" for v in values.values())
+
+
+def recall_apart(rows: Table, variant: str, numbers: range, far: float) -> Seeds:
+    """Recall of locations with no other one nearer than `far`, where so many are prompted for."""
+    near = [r for r in rows.where(kind="near", variant=variant) if r["from"] >= far]
+    near = [r for r in near if r["locations"] in numbers]
+    if not near:
+        span = f"{numbers.start} to {numbers.stop - 1}"
+        raise LookupError(f"{variant}: no locations of {span} that are far from each other")
+    seeds = {seed: [r for r in near if r["seed"] == seed] for seed in sorted({r["seed"] for r in near})}
+    return {seed: _weighted(some) for seed, some in seeds.items()}
+
+
+def _weighted(some: list[Row]) -> float:
+    return sum(r["recall"] * r["n"] for r in some) / sum(r["n"] for r in some)
+
+
+class Point(NamedTuple):
+    """One run at one checkpoint. `gain`: K_max less the largest number of objects in training."""
+
+    variant: str
+    seed: int
+    step: int
+    k_max: int
+    gain: int
+    pixel: float
+    condition: float
+
+
+def mean_locality(some: Table, column: str) -> float:
+    """The mean over the noise levels at which it is decided which object is where (all, if none is
+    so high); those at which nothing could be measured are left out. LookupError if none is left."""
+    known = [r for r in some if r.get(column) is not None]
+    high = [r[column] for r in known if r["t"] >= DECIDED] or [r[column] for r in known]
+    if not high:
+        raise LookupError(f"{column} locality could not be measured")
+    return fmean(high)
+
+
+def locality(rows: Table, variant: str, column: str) -> Seeds:
+    """Locality at the last checkpoint: `pixel` or `condition`."""
+    ends = last(rows, variant, "locality").items()
+    return {seed: mean_locality(some, column) for seed, some in ends}
+
+
+def points(rows: Table) -> list[Point]:
+    """All runs at all checkpoints at which locality could be measured."""
+    made = []
+    for variant in variants_of(rows):
+        about, measured = facts(rows, variant), checkpoints(rows, variant, "locality")
+        for (seed, step), some in checkpoints(rows, variant).items():
+            k, levels = k_max(some, bool(about["strict"])), measured.get((seed, step), Table())
+            with suppress(LookupError):
+                both = (mean_locality(levels, "pixel"), mean_locality(levels, "condition"))
+                made.append(Point(variant, seed, step, k, k - about["trained"], *both))
+    return made
+
+
+def able(some: list[Point]) -> list[Point]:
+    """From the checkpoint on at which a run places one object. Before, it fails for want of
+    training."""
+    first: dict[tuple[str, int], int] = {}
+    for p in some:
+        if p.k_max >= 1:
+            first[p.variant, p.seed] = min(p.step, first.get((p.variant, p.seed), p.step))
+    return [p for p in some if p.step >= first.get((p.variant, p.seed), p.step + 1)]
+
+
+def usual(rows: Table) -> list[Point]:
+    """The points of the experiments trained on one to three objects, as the paper's are."""
+    return [p for p in points(rows) if facts(rows, p.variant)["trained"] == TRAINED]
+
+
+def correlation(some: list[Point]) -> float:
+    """Spearman's, of conditional locality and by how much K_max exceeds the trained number.
+    LookupError where one does not vary."""
+    x, y = [p.condition for p in some], [p.gain for p in some]
+    if len(some) < 3 or len(set(x)) == 1 or len(set(y)) == 1:
+        raise LookupError("nothing to correlate: all points are the same")
+    return estimates.correlation(x, y)
+
+
+def correlation_by_seed(some: list[Point]) -> list[float]:
+    """The correlation within each seed, where there is one."""
+    values = []
+    for seed in sorted({p.seed for p in some}):
+        with suppress(LookupError):
+            values.append(correlation([p for p in some if p.seed == seed]))
+    return values
+
+
+def rising_together(some: list[Point]) -> int:
+    """In how many runs K_max grows over the checkpoints and conditional locality does too."""
+    runs: dict[tuple[str, int], list[Point]] = {}
+    for p in some:
+        runs.setdefault((p.variant, p.seed), []).append(p)
+    return sum(_rises(r) and r[-1].condition > r[0].condition for r in runs.values())
+
+
+def _rises(run: list[Point]) -> bool:
+    return run[-1].gain > run[0].gain and all(b.gain >= a.gain for a, b in pairwise(run))
+
+
+MANY = 9
+"""Locations at which misses of the reaches are compared, or as many as were tried."""
+
+
+def bases_of(rows: Table) -> list[str]:
+    """The experiments whose reach was changed."""
+    return rows.where(kind="fit").unique("base")
+
+
+def reaches_of(rows: Table, base: str) -> dict[int, str]:
+    """Each reach of an experiment and its variant, smallest first."""
+    fit = rows.where(kind="fit", base=base)
+    return dict(sorted((r["reach"], r["variant"]) for r in fit))
+
+
+def many(rows: Table) -> int:
+    return max(k for k in numbers_of(rows) if k <= MANY)
+
+
+def missed(rows: Table) -> dict[str, Seeds]:
+    """The share of many locations that the network of each reach misses at the end."""
+    number, made = many(rows), {}
+    for variant in rows.where(kind="fit").column("variant"):
+        recall = share_at(rows, variant, number, "recall")
+        made[variant] = {seed: 1 - share for seed, share in recall.items()}
+    return made
+
+
+def fullness(rows: Table) -> dict[str, float]:
+    """The share of each network's patches that hold more of these locations than training
+    conditions on."""
+    return {r["variant"]: r["share"] for r in rows.where(kind="overfull", locations=many(rows))}
+
+
+def strongest_leakage(rows: Table, variant: str) -> Seeds:
+    """Of each seed, the leakage that is farthest from zero. LookupError where none was measured."""
+    some = rows.where(kind="leakage", variant=variant)
+    if not some:
+        raise LookupError(f"no leakage of {variant} was measured")
+    seeds = some.by("seed")
+    return {seed: max(seeds[seed].column("leakage"), key=abs) for seed in sorted(seeds)}
+
+
+def rate_at(rows: Table, variant: str, locations: int, kind: str = "count") -> Estimate:
+    """The share of pictures that K_max is about, at one number of locations."""
+    return rate(list(share_at(rows, variant, locations, criterion(rows, variant), kind).values()))

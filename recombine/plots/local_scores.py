@@ -1,0 +1,331 @@
+"""The figures of `local-scores`, from the rows of the first seed."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recombine.plots.style import CYCLE, INK, Figure, canvas
+from recombine.analysis.table import Table
+
+BLUE, RED, GREEN, VIOLET = CYCLE[:4]
+GREY = "#8a8f98"
+
+
+def figures(rows: Table, folder: Path) -> list[Figure]:
+    rows = rows.where(seed=0)
+    return [part(rows, folder) for part in (jacobians, toggles, ties, kl, cosines, lamps, maps)]
+
+
+def table(rows: Table, first: str, second: str, value: str) -> np.ndarray:
+    """Table as a matrix, by two of their columns in order of appearance."""
+    layout = [list(dict.fromkeys(rows.column(name))) for name in (first, second)]
+    matrix = np.full([len(p) for p in layout], np.nan)
+    for row in rows:
+        matrix[layout[0].index(row[first]), layout[1].index(row[second])] = row[value]
+    return matrix
+
+
+def picture(axis: Any, matrix: np.ndarray, **kwargs: Any) -> Any:
+    """A matrix as coloured squares, without the grid and the frame."""
+    axis.grid(False)
+    axis.spines[:].set_visible(False)
+    axis.tick_params(length=0)
+    return axis.imshow(matrix, interpolation="nearest", **kwargs)
+
+
+def spread_out(sigmas: list[float], count: int) -> list[float]:
+    return [
+        sigmas[i] for i in np.unique(np.linspace(0, len(sigmas) - 1, count).round().astype(int))
+    ]
+
+
+def jacobians(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "jacobian",
+        "Who listens to whom",
+        "How strongly each pixel of the exact denoiser (row) depends on each noisy pixel (column), root mean square over "
+        "pictures, log scale. Above: a projective composition, blind to its blocks, is block-diagonal to float precision at "
+        "every noise level. Below: the same components weighted anew, no longer a composition.",
+    )
+    found = rows.where(kind="jacobian")
+    sigmas = spread_out(sorted(set(found.column("sigma"))), 5)
+    with canvas(folder, figure, 2, len(sigmas), (9.4, 4.1), squeeze=False) as axes:
+        for line, law in zip(axes, ("CPC", "no CPC"), strict=True):
+            for axis, sigma in zip(line, sigmas, strict=True):
+                matrix = table(found.where(law=law, sigma=sigma), "out", "into", "size")
+                image = picture(
+                    axis, np.log10(np.maximum(matrix, 1e-16)), vmin=-4, vmax=0, cmap="magma"
+                )
+                axis.set_xticks([])
+                axis.set_yticks([])
+            line[0].set_ylabel("composition (CPC)" if law == "CPC" else "no CPC")
+        for axis, sigma in zip(axes[0], sigmas, strict=True):
+            axis.set_title(f"σ = {sigma:g}", loc="center")
+        bar = axis.figure.colorbar(image, ax=axes, shrink=0.7, pad=0.015)
+        bar.set_ticks([-4, -2, 0], labels=["≤ 10⁻⁴", "10⁻²", "1"])
+        bar.outline.set_visible(False)
+    return figure
+
+
+def toggles(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "toggles",
+        "What switching a condition off can be felt by",
+        "Left: change of the score on each group of pixels (row) when one condition (column) is switched off, at σ near 1. "
+        "Right: the largest change outside the condition's own pixels against noise. In a composition it is rounding error.",
+    )
+    found = rows.where(kind="toggle")
+    sigma = min(set(found.column("sigma")), key=lambda s: abs(np.log(s)))
+    with canvas(folder, figure, 1, 3, (9.4, 3.2), width_ratios=(1, 1, 1.7)) as axes:
+        top = max(found.where(sigma=sigma).column("effect"))
+        for axis, law in zip(axes, ("CPC", "no CPC"), strict=False):
+            matrix = table(found.where(law=law, sigma=sigma), "group", "condition", "effect")
+            picture(axis, matrix, vmin=0, vmax=top, cmap="magma", aspect="auto")
+            for (g, j), value in np.ndenumerate(matrix):
+                shown = f"{value:.2f}" if value > 1e-9 else "0"
+                axis.text(
+                    j,
+                    g,
+                    shown,
+                    ha="center",
+                    va="center",
+                    color="white" if value < 0.6 * top else "black",
+                    fontsize=9,
+                )
+            count = matrix.shape[1]
+            axis.set_title("composition (CPC)" if law == "CPC" else "no CPC")
+            axis.set_xticks(range(count), [f"c{j + 1}" for j in range(count)])
+            axis.set_yticks(range(count + 1), [*(f"M{j + 1}" for j in range(count)), "rest"])
+        for law, colour in (("no CPC", RED), ("CPC", BLUE)):
+            curve = rows.where(kind="locality", law=law)
+            axes[2].loglog(
+                curve.column("sigma"),
+                curve.column("worst_condition"),
+                "o-",
+                color=colour,
+                label=law,
+                ms=4,
+            )
+        axes[2].axhline(1e-9, color=GREY, ls="--", lw=1)
+        axes[2].text(
+            curve.column("sigma")[-1],
+            2e-9,
+            "counts as zero",
+            color=GREY,
+            ha="right",
+            va="bottom",
+            fontsize=9,
+        )
+        axes[2].set(xlabel="noise σ", title="largest foreign change of the score")
+        axes[2].legend(loc="center left", bbox_to_anchor=(0, 0.68))
+    return figure
+
+
+def ties(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "ties",
+        "A local score can only draw independent blocks",
+        "Left: the score of each law, integrated around rectangles of own and foreign pixels, gives the interaction in its log "
+        "density; a local score has none. Right: bits shared by the blocks of samples. The joint denoiser draws the data's "
+        "ties; its best local approximation and a block network fitted to the data draw every block right and no tie.",
+    )
+    with canvas(folder, figure, 1, 2, (9.4, 3.2), width_ratios=(1.25, 1)) as axes:
+        floor = 1e-17
+        for law, colour in (("no CPC", RED), ("CPC", BLUE), ("its best LCS", GREEN)):
+            curve = rows.where(kind="interaction", law=law)
+            sizes = np.maximum(curve.column("size"), floor)
+            label = "best LCS of no CPC" if law == "its best LCS" else law
+            axes[0].loglog(curve.column("sigma"), sizes, "o-", color=colour, ms=4, label=label)
+        axes[0].set(
+            xlabel="noise σ", title="interaction in the integrated score", ylim=(floor / 3, 1e2)
+        )
+        axes[0].set_yticks([1e-17, 1e-12, 1e-8, 1e-4, 1], ["0", "10⁻¹²", "10⁻⁸", "10⁻⁴", "1"])
+        axes[0].legend(loc="center right", bbox_to_anchor=(1, 0.62))
+        found = rows.where(kind="ties")
+        names = {
+            "data": "data",
+            "joint": "exact joint\ndenoiser",
+            "best LCS": "its best\nLCS",
+            "block net": "fitted\nblock net",
+        }
+        bits = [found.one(source=name)["bits"] for name in names]
+        axes[1].bar(range(len(bits)), bits, color=[GREY, RED, GREEN, VIOLET], width=0.65)
+        for place, b in enumerate(bits):
+            axes[1].text(
+                place,
+                max(b, 0) + 0.02 * max(bits),
+                f"{b:.3f}",
+                ha="center",
+                va="bottom",
+                fontsize=9,
+            )
+        axes[1].set_xticks(range(len(bits)), names.values())
+        axes[1].set(
+            title="bits shared by blocks of samples", ylim=(min(0, *bits) - 0.02, max(bits) * 1.18)
+        )
+        axes[1].grid(axis="x", visible=False)
+    return figure
+
+
+def kl(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "kl",
+        "Noise brings a law to its composition, and the scores keep the account",
+        "Left: KL between a law and the composition it was tilted from (line), and half the score error of all higher noise "
+        "levels (dots): de Bruijn's identity. Right: the score error itself; relative to the score it peaks at intermediate "
+        "noise, near the distance between modes, so 'better at high noise' holds above that scale.",
+    )
+    curve = rows.where(kind="kl")
+    sigma = curve.column("sigma")
+    with canvas(folder, figure, 1, 2, (9.4, 3.4)) as axes:
+        axes[0].loglog(sigma, curve.column("kl"), color=BLUE, label="KL(p, q) at noise σ")
+        axes[0].loglog(
+            sigma, curve.column("integral"), "o", color=RED, ms=4, label="½ score error above σ"
+        )
+        worst = max(abs(r - 1) for r in curve.column("ratio"))
+        axes[0].text(
+            0.04, 0.08, f"largest difference {100 * worst:.1f} %", transform=axes[0].transAxes
+        )
+        axes[0].set(xlabel="noise σ", title="what is left to tell them apart (nats)")
+        axes[0].legend(loc="upper right")
+        axes[1].loglog(sigma, curve.column("error"), color=VIOLET, label="$E\\,|s_p - s_q|^2$")
+        axes[1].loglog(
+            sigma, curve.column("relative"), color=GREEN, label="the same over $E\\,|s_p|^2$"
+        )
+        peak = max(curve, key=lambda r: r["relative"])
+        axes[1].plot(peak["sigma"], peak["relative"], "o", color=GREEN, ms=5)
+        place = (peak["sigma"], peak["relative"])
+        axes[1].annotate(
+            f"peak at σ = {peak['sigma']:.2g}",
+            place,
+            (-12, -18),
+            textcoords="offset points",
+            ha="center",
+        )
+        axes[1].set(xlabel="noise σ", title="score error")
+        axes[1].legend(loc="lower left")
+    return figure
+
+
+def cosines(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "cosines",
+        "Orthogonal directions: necessary, not sufficient, and a matter of coordinates",
+        "Cosines between the directions dᵢ = E[x | cᵢ] − E[x | nothing]. Zero under a composition and any rotation of it; not "
+        "through a skewed or a curved map of the same law; and zero too in a law that is no composition.",
+    )
+    found = rows.where(kind="cosine")
+    cases = list(dict.fromkeys(found.column("case")))
+    with canvas(folder, figure, 1, len(cases), (9.6, 2.5)) as axes:
+        for axis, case in zip(axes, cases, strict=True):
+            matrix = table(found.where(case=case), "i", "j", "cosine")
+            image = picture(axis, matrix, vmin=-1, vmax=1, cmap="RdBu_r")
+            worst = np.abs(matrix - np.diag(np.diag(matrix))).max()
+            axis.set_title(case, loc="center", fontsize=10)
+            axis.set_xlabel(
+                f"largest {worst:.2f}"
+                if worst > 1e-9
+                else "exactly 0"
+                if worst == 0
+                else "0 (rounding)"
+            )
+            axis.set_xticks([])
+            axis.set_yticks([])
+        axes[0].set_yticks(range(len(matrix)), [f"d{i + 1}" for i in range(len(matrix))])
+        bar = axes[0].figure.colorbar(image, ax=axes, shrink=0.8, pad=0.015, ticks=[-1, 0, 1])
+        bar.outline.set_visible(False)
+    return figure
+
+
+def lamps(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "lamps",
+        "Composing single lamps: everything hangs on the background",
+        "Each part lights one lamp; the composition asks for those marked ▾. One line is one sample drawn with exact composed "
+        "scores. Over the empty background all are lit. Over the average of the parts (Bayes composition) the background takes "
+        "the lamps away again and each is left at about one part in the number of parts. Where other lamps are on "
+        "by chance, independently, both backgrounds work.",
+    )
+    summary, found = rows.where(kind="lamps"), rows.where(kind="lamp")
+    with canvas(folder, figure, 1, len(summary), (9.6, 4.0), sharey=True) as axes:
+        for axis, row in zip(axes, summary, strict=True):
+            mine = found.where(background=row["background"])
+            image = picture(
+                axis,
+                table(mine, "sample", "lamp", "brightness"),
+                vmin=0,
+                vmax=1,
+                cmap="inferno",
+                aspect="auto",
+            )
+            prompted = mine.where(sample=0).column("prompted")
+            axis.set_xticks(range(len(prompted)))
+            axis.set_yticks([])
+            for lamp in np.flatnonzero(prompted):
+                axis.text(lamp, -0.7, "▾", ha="center", va="bottom", color=RED, fontsize=12)
+            axis.set_title(LAMP_TITLES[row["background"]], loc="center", pad=16, fontsize=10)
+            axis.set_xlabel(
+                f"all lit in {100 * row['all_lit']:.0f} %\nmean brightness {row['brightness']:.2f}"
+            )
+        axes[0].set_ylabel("samples")
+        bar = axes[0].figure.colorbar(image, ax=axes, shrink=0.8, pad=0.015, ticks=[0, 0.5, 1])
+        bar.outline.set_visible(False)
+    return figure
+
+
+LAMP_TITLES = {
+    "empty": "empty background",
+    "average": "Bayes: average of parts",
+    "empty, cluttered": "cluttered, independent",
+    "average, cluttered": "cluttered, Bayes",
+}
+
+
+def maps(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "maps",
+        "Through which maps may one compose scores?",
+        "Two independent features, seen through four invertible maps. Dots: where the composition should put its mass "
+        "(area) and how much too much (red) or too little (blue) reverse diffusion with composed scores puts there. Right: how "
+        "far the composed denoiser is from the composition's own: not at all for rotations; for other maps it is right "
+        "where there is no noise left and wrong on the way there.",
+    )
+    names = list(dict.fromkeys(rows.where(kind="map").column("map")))
+    with canvas(
+        folder, figure, 1, len(names) + 1, (11.4, 2.9), width_ratios=(*[1] * len(names), 1.5)
+    ) as axes:
+        for axis, name in zip(axes, names, strict=False):
+            cells, summary = rows.where(kind="cell", map=name), rows.one(kind="map", map=name)
+            want, got = (np.array(cells.column(way)) for way in ("target", "composed"))
+            axis.scatter(
+                cells.column("x"),
+                cells.column("y"),
+                s=np.maximum(want, got) * 1200 + 2,
+                c=got - want,
+                cmap="RdBu_r",
+                vmin=-0.02,
+                vmax=0.02,
+                edgecolors=GREY,
+                linewidths=0.4,
+            )
+            axis.set(aspect="equal", xlim=(-3.7, 3.7), ylim=(-3.0, 3.0), xticks=[], yticks=[])
+            axis.set_title(name, loc="center")
+            axis.spines[:].set_visible(False)
+            axis.set_xlabel(
+                f"off by {summary['composed']:.2f}\n(sampling alone {summary['exact']:.2f})",
+                color=INK,
+            )
+        for name, colour, style in zip(
+            names, (GREY, BLUE, RED, VIOLET), ("-", "--", "-", "-"), strict=True
+        ):
+            curve = rows.where(kind="mismatch", map=name)
+            axes[-1].plot(curve.column("t"), curve.column("off"), style, color=colour, label=name)
+        top = 1.4 * max(rows.where(kind="mismatch").column("off"))
+        axes[-1].set(
+            xlabel="time t (0 clean, 1 noise)",
+            title="error of the composed denoiser",
+            ylim=(-0.04 * top, top),
+        )
+        axes[-1].legend(loc="upper center", ncols=2)
+    return figure

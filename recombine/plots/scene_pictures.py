@@ -1,0 +1,85 @@
+"""Samples of scene models as a figure: a line per variant, a column per number of locations, cut
+from the sheets that runs leave. And how variants are named and coloured in all scene figures."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Shaped
+from PIL import Image
+
+from recombine.analysis.scenes import last
+from recombine.analysis.table import Table
+from recombine.plots.style import CYCLE, Figure, canvas
+
+GREY = "#7A7F87"
+NAMES = {
+    "exp1": "Exp 1: grid, all objects",
+    "exp2": "Exp 2: grid, one object",
+    "exp3": "Exp 3: list, all objects",
+    "exp2L": "Exp 2L: local, one object",
+    "exp3L": "Exp 3L: local, list",
+    "exp2L, whole": "Exp 2L, whole picture",
+}
+COLORS = dict(zip(NAMES, CYCLE, strict=False))
+
+
+def title(variant: str) -> str:
+    """How a variant is called in figures."""
+    if variant in NAMES:
+        return NAMES[variant]
+    base, _, counts = variant.partition(", ")
+    return f"{NAMES[base].partition(':')[0]}, trained on {counts}"
+
+
+def color(variant: str) -> str:
+    """Variants that differ in what they were trained on have the colour of their experiment."""
+    return COLORS.get(variant) or COLORS[variant.partition(", ")[0]]
+
+
+def run_file(rows: Table, variant: str, folder: Path, name: str, kind: str = "count") -> Path:
+    """A file among the samples of the first seed of a variant; `folder` is that of the study's
+    figures. `{step}` in the name is the last step."""
+    row = next(iter(next(iter(last(rows, variant, kind).values()))))
+    samples = folder.parents[1] / "runs" / str(row["run"]) / "samples"
+    return samples / name.format(step=f"{row['step']:08d}")
+
+
+def last_sheet(rows: Table, variant: str, folder: Path) -> Path:
+    """The samples of the first seed of a variant at the end."""
+    return run_file(rows, variant, folder, "step_{step}.png")
+
+
+def cut(sheet: Path, rows: int, row: int, column: int = 0) -> Shaped[np.ndarray, "h w 3"]:
+    """One square cell of a sheet."""
+    with Image.open(sheet) as picture:
+        pixels = np.asarray(picture.convert("RGB"))
+    side = pixels.shape[0] // rows
+    return pixels[row * side : (row + 1) * side, column * side : (column + 1) * side]
+
+
+def strips(
+    folder: Path,
+    figure: Figure,
+    sheets: dict[str, Path],
+    locations: list[int],
+    shown: tuple[int, ...],
+) -> list[Figure]:
+    """The first picture for each number in `shown`. `sheets`: label -> a sheet with a row for each
+    of `locations`; no figure where none of them is on disk."""
+    lines = [(label, sheet) for label, sheet in sheets.items() if sheet.is_file()]
+    columns = [k for k in shown if k in locations]
+    if not lines:
+        return []
+    size = (len(columns) + 1.9, len(lines) + 0.4)
+    with canvas(folder, figure, len(lines), len(columns), size=size, squeeze=False) as axes:
+        for line, (label, sheet) in zip(axes, lines, strict=True):
+            for axis, k in zip(line, columns, strict=True):
+                picture = cut(sheet, len(locations), locations.index(k))
+                axis.imshow(picture, interpolation="nearest")
+                axis.set(xticks=(), yticks=())
+                axis.grid(visible=False)
+                axis.spines[:].set_visible(False)
+            line[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
+        for axis, k in zip(axes[0], columns, strict=True):
+            axis.set_title(str(k), fontsize=9, loc="center")
+    return [figure]

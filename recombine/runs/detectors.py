@@ -1,0 +1,135 @@
+"""The detector of scenes as a run: trained once on real pictures, and tested on real pictures
+before its counts are used."""
+
+from dataclasses import field
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from recombine.config import ALWAYS, config
+from recombine.evaluate.counting import curve, doubt, real_counts
+from recombine.evaluate.detector import GROUPS, Detector, DetectorNet, crowds, noisy, target
+from recombine.evaluate.heat import heat_loss
+from recombine.nets.unfilled import Unfilled
+from recombine.pipeline.job import Task, Work
+from recombine.rng import seeded
+from recombine.runs.scene_prompts import Prompts, locations_of
+from recombine.runs.scene_recipe import DETECTOR_VERSION, SceneRecipe
+from recombine.store import Row
+from recombine.train.fit import TrainConfig
+from recombine.train.loop import load_weights, train
+from recombine.worlds.scenes.scene import Scene
+from recombine.worlds.scenes.scenes import Scenes
+
+AHEAD = 32
+"""Batches that are placed at once: crowded scenes take many trials, which go faster for many scenes
+together."""
+CHECK_VERSION = 1
+"""Rises when what is measured of detectors changes."""
+
+
+@config("run/detector")
+class DetectorRun(Task):
+    """A detector to be trained on pictures of `world`, all its numbers of objects equally often.
+    `noise` is the largest standard deviation of noise on the pictures: samples are never quite as
+    clean as a render."""
+
+    noun = "detector"
+    weights = True
+    world: Scenes
+    width: int = 48
+    noise: float = 0.04
+    train: TrainConfig = field(default_factory=TrainConfig)
+    seed: int = 0
+    version: int = field(default=DETECTOR_VERSION, metadata=ALWAYS)
+
+    def __post_init__(self) -> None:
+        if self.width <= 0 or self.width % GROUPS:
+            raise ValueError(f"width {self.width} must be a positive multiple of {GROUPS}")
+        if not 0 <= self.noise <= 1:
+            raise ValueError(f"noise {self.noise} must lie between 0 and 1")
+
+    @staticmethod
+    def of(recipe: SceneRecipe) -> "DetectorRun":
+        d = recipe.detector
+        return DetectorRun(recipe.detector_world, d.width, d.noise, d.train, version=d.version)
+
+    def check(self) -> None:
+        with Unfilled():
+            DetectorNet(self.world.image_shape, self.width)
+
+    @property
+    def cost(self) -> float:
+        return 10.0 * self.train.steps
+
+    def net(self) -> DetectorNet:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return DetectorNet(self.world.image_shape, self.width)
+
+    def run(self, work: Work) -> None:
+        world, device, size = self.world, work.runtime.device, self.train.batch
+
+        @lru_cache(maxsize=1)
+        def placed(block: int) -> Scene:
+            return crowds(world, AHEAD * size, seeded(self.seed, "crowds", block, device=device))
+
+        def batch(step: int) -> tuple[Tensor, Tensor]:
+            rng, first = seeded(self.seed, "detector", step, device=device), step % AHEAD * size
+            scene = placed(step // AHEAD).take(slice(first, first + size))
+            return noisy(world.images(scene), self.noise, rng), target(world, scene)
+
+        train(
+            self.net(), map_loss, batch, self.train, work.folder, work.runtime,
+            title=work.title, check=work.check,
+        )  # fmt: skip
+
+    def open(self, work: Work) -> Detector:
+        return Detector(load_weights(self.net(), work.folder, work.runtime).eval())
+
+
+def map_loss(net: nn.Module, images: Tensor, target: Tensor) -> Float[Tensor, "b"]:
+    return heat_loss(net(images), target)
+
+
+@config("run/detector-check")
+class DetectorCheck(Task):
+    """What a detector is worth: on `real` pictures of every number of objects, and on the real
+    pictures behind the prompts, where no model can be expected to do better."""
+
+    noun = "detector check"
+    detector: DetectorRun
+    prompts: Prompts
+    real: int
+    radius: float
+    version: int = field(default=CHECK_VERSION, metadata=ALWAYS)
+
+    @staticmethod
+    def of(recipe: SceneRecipe) -> "DetectorCheck":
+        radius, real = recipe.evaluation.radius, recipe.detector.real
+        return DetectorCheck(DetectorRun.of(recipe), Prompts.of(recipe), real, radius)
+
+    def parents(self) -> tuple[Task, ...]:
+        return (self.detector,)
+
+    def check(self) -> None:
+        self.prompts.check()
+
+    def run(self, work: Work) -> list[Row]:
+        device, world, detector = work.runtime.device, self.prompts.world, work.open(self.detector)
+        rows = real_counts(detector, world, world.counts, self.real, device, self.radius)
+        for kind, prompts in (("real", self.prompts), ("real, crowded", self.prompts.crowded)):
+            for scene in prompts.scenes(device).values() if prompts else ():
+                detected = detector(world.images(scene))
+                rows += curve(detected, locations_of(world, scene), self.radius, kind)
+        if why := doubt(rows):
+            work.runtime.log(why)
+        return [rounded(row) | {"step": 0} for row in rows]
+
+
+def rounded(row: Row) -> Row:
+    """Four digits are enough on disk; a share of nothing (NaN) is None."""
+    plain = {k: None if isinstance(v, float) and v != v else v for k, v in row.items()}
+    return {k: round(v, 4) if isinstance(v, float) else v for k, v in plain.items()}

@@ -1,1 +1,0 @@
-"""Concept space: what a diffusion model learns first, and what it hides."""

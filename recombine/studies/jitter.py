@@ -1,0 +1,216 @@
+"""Does within-class jitter decide which models compose?
+
+Four families, as in `objectives`, in worlds that differ in one thing: how much pictures of one class
+differ in colour and size.
+
+- none: not at all, so true values say no more than classes;
+- usual: by 0.06 and 6 %;
+- half: by 0.125 and 10 %;
+- wide: by 0.25 and 20 %, at most half of the distance to the other class.
+
+All are prompted for the centres of classes and scored by the probes of the usual world; pictures,
+updates and networks are the same. What a condition does can only be learned where it varies and
+nothing else does. Where a class is nearly one picture, a model may learn which of four pictures is
+meant, and has no reason to learn what colour is.
+
+Not in the papers. When the claims on all four families were written, two things were known: MaskGIT
+fails with the usual jitter and composes with the wide one, and what DiT does with the usual one. The
+claim on `half` was written when all others had their verdicts.
+
+Run: `recombine run jitter --scale laptop` (two families, on two cores), `--scale full` (all four, on
+a GPU).
+"""
+
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Literal
+
+from recombine.analysis.claims import Claim, Finding, Measured
+from recombine.analysis.levels import PROBES, accuracy, at_level, gain, gain_of, probe_of
+from recombine.analysis.table import Table
+from recombine.config import config
+from recombine.pipeline.job import Job
+from recombine.plots import training
+from recombine.plots.style import Figure
+from recombine.runs.models import model_jobs
+from recombine.runs.recipe import WIDE, Recipe
+from recombine.studies import objectives
+from recombine.studies.objectives import Family, Objectives
+from recombine.studies.study import Scale, Study, about
+from recombine.worlds.shapes2d import Shapes2D
+
+Amount = Literal["none", "usual", "half", "wide"]
+FAMILIES: tuple[Family, ...] = ("maskgit", "givt", "mar", "dit")
+AMOUNTS: tuple[Amount, ...] = ("none", "usual", "half", "wide")
+WITHOUT_HALF: tuple[Amount, ...] = ("none", "usual", "wide")
+"""What all claims but the last compare."""
+
+
+@config("settings/jitter")
+class Jitter:
+    """`objectives` in several worlds. `wide`: the widest jitter, of colour and of size; `half` is
+    half of it."""
+
+    objectives: Objectives = field(default_factory=lambda: Objectives(objectives.full()))
+    amounts: tuple[Amount, ...] = AMOUNTS
+    wide: tuple[float, float] = WIDE
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.objectives.recipe.world, Shapes2D):
+            raise ValueError("objectives.recipe.world: this study sets the jitter of Shapes2D")
+        if not self.amounts or len(set(self.amounts)) < len(self.amounts):
+            raise ValueError(f"amounts: one or more of {', '.join(AMOUNTS)}, each once")
+        self.variants()
+
+    def variants(self) -> dict[str, Recipe]:
+        """Families in turn, the amounts of each side by side."""
+        made = self.objectives.variants()
+        pairs = [(f, a) for f in made for a in self.amounts]
+        return {name_of(f, a): self.with_amount(made[f], a) for f, a in pairs}
+
+    def with_amount(self, recipe: Recipe, amount: Amount) -> Recipe:
+        color, size = self.wide
+        jitters = {"none": (0.0, 0.0), "half": (color / 2, size / 2), "wide": self.wide}
+        return recipe.with_jitter(*jitters[amount]) if amount in jitters else recipe
+
+
+def name_of(family: str, amount: str) -> str:
+    return f"{family}, {amount}"
+
+
+def settings(scale: Scale) -> Jitter:
+    return Jitter(objectives.settings(scale), AMOUNTS if scale == "full" else WITHOUT_HALF)
+
+
+def jobs(settings: Jitter, seeds: int) -> list[Job]:
+    return model_jobs(settings.variants(), seeds)
+
+
+def beside(rows: Table, *families: Family) -> Measured:
+    """Late means at level 2 with every amount, and what the oracle reads with wide jitter."""
+    names = [name_of(f, a) for f in families for a in WITHOUT_HALF]
+    shown: Measured = {name: accuracy(rows, name, 2).value for name in names}
+    shown["primary probe"] = PROBES[probe_of(rows)]
+    if rows.where(kind="accuracy", probe="oracle"):
+        for name in (name_of(f, "wide") for f in families):
+            shown[f"{name}, oracle"] = accuracy(rows, name, 2, probe="oracle").value
+    return shown
+
+
+def dit_gains(rows: Table) -> Finding:
+    none, usual, wide = (name_of("dit", a) for a in WITHOUT_HALF)
+    steps = (gain_of(rows, usual, none, 0.0), gain_of(rows, wide, usual, 0.0))
+    return Finding((gain_of(rows, wide, none, 0.3), *steps), beside(rows, "dit"))
+
+
+def all_compose(rows: Table) -> Finding:
+    parts = []
+    for family in FAMILIES:
+        wide, none = name_of(family, "wide"), name_of(family, "none")
+        parts += [gain_of(rows, wide, none, 0.2), at_level(rows, wide, 2, low=0.5)]
+    return Finding(tuple(parts), beside(rows, *FAMILIES))
+
+
+def values_lead(rows: Table) -> Finding:
+    maskgit = name_of("maskgit", "wide")
+    others = [name_of(f, "wide") for f in ("dit", "mar", "givt")]
+    parts = tuple(gain_of(rows, name, maskgit, 0.1) for name in others)
+    return Finding(parts, beside(rows, *FAMILIES))
+
+
+def half_separates(rows: Table) -> Finding:
+    """With the thresholds of D1 and D3."""
+    names = {f: name_of(f, "half") for f in FAMILIES}
+    parts = (
+        at_level(rows, names["maskgit"], 2, high=0.15),
+        at_level(rows, names["mar"], 2, low=0.75),
+        at_level(rows, names["dit"], 2, low=0.75),
+    )
+    shown: Measured = {name: accuracy(rows, name, 2).value for name in names.values()}
+    for family in ("mar", "dit"):
+        lead = gain(rows, names[family], names["maskgit"])
+        shown[f"{family} - maskgit, half"] = lead.value
+    return Finding(parts, shown | {"primary probe": PROBES[probe_of(rows)]})
+
+
+def figures(rows: Table, folder: Path) -> list[Figure]:
+    return [by_amount(rows, folder), *training.figures(rows, folder)]
+
+
+def by_amount(rows: Table, folder: Path) -> Figure:
+    """Level 2 over the amount of jitter: a line per family."""
+    lines: dict[str, dict[str, str]] = {}
+    for variant in training.variants_of(rows):
+        family, amount = variant.split(", ")
+        lines.setdefault(family, {})[amount] = variant
+    figure = Figure(
+        "jitter",
+        "Level-2 accuracy by within-class jitter",
+        "Late means; a dot per seed. Left to right pictures of one class differ more in colour and "
+        "size; all models are prompted for the same and scored by the probes of the usual world.",
+    )
+    return training.ends(rows, folder, figure, lines)
+
+
+def describe(settings: Jitter) -> dict[str, Any]:
+    return settings.objectives.recipe.facts()
+
+
+STUDY = Study(
+    name="jitter",
+    question="Does within-class jitter decide which models compose?",
+    paper="beyond the papers",
+    about=about(__doc__),
+    cost={
+        "smoke": "50 s, one core",
+        "laptop": "17 min, two cores, --workers 2",
+        "full": "29 min without `half`, one H200, 3 seeds, 8 runs at a time",
+    },
+    settings=settings,
+    jobs=jobs,
+    claims=(
+        Claim(
+            id="B10",
+            paper="beyond the papers",
+            statement="Within-class jitter teaches what a label does: DiT composes better the more "
+            "of it there is.",
+            expected="level 2 of DiT, wide - none >= 0.3, and the usual jitter between them; late "
+            "means, open-set probe",
+            measure=dit_gains,
+            trained=True,
+        ),
+        Claim(
+            id="B18",
+            paper="beyond the papers",
+            statement="With wide jitter all families compose, also the one of categories.",
+            expected="level 2 with wide jitter >= 0.5, and 0.2 above none, in all four families; "
+            "late means, open-set probe",
+            measure=all_compose,
+            trained=True,
+        ),
+        Claim(
+            id="B19",
+            paper="beyond the papers",
+            statement="With wide jitter families differ as the paper says: values compose better "
+            "than categories.",
+            expected="level 2 with wide jitter: GIVT, MAR and DiT each 0.1 above MaskGIT; late "
+            "means, open-set probe",
+            measure=values_lead,
+            trained=True,
+        ),
+        Claim(
+            id="B22",
+            paper="beyond the papers",
+            statement="With half of the wide jitter the order is the paper's: MAR and DiT compose "
+            "and MaskGIT does not.",
+            expected="level 2 with half jitter: MaskGIT <= 0.15, MAR and DiT >= 0.75 (paper: 0.006, "
+            "0.821, 0.848); late means, open-set probe",
+            measure=half_separates,
+            trained=True,
+        ),
+    ),
+    figures=figures,
+    describe=describe,
+    sensitivity=True,
+    run_minutes=1.0,
+)

@@ -1,0 +1,142 @@
+"""Leases: one holder at a time, dead holders are replaced, and a holder that was replaced notices."""
+
+import json
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from recombine.pipeline import lease
+from recombine.pipeline.lease import LeaseLost, Watcher, acquire, held
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(lease, "BEAT", 0.05)
+
+
+def leases(out: Path) -> list[str]:
+    return sorted(p.name for p in (out / ".leases").glob("*"))
+
+
+def test_a_lease_is_held_by_one_and_given_back(tmp_path):
+    with held(tmp_path, "run") as mine:
+        assert mine is not None
+        assert acquire(tmp_path / ".leases", "run", Watcher()) is None
+        assert leases(tmp_path) == ["run.1"]
+        with held(tmp_path, "other") as another:
+            assert another is not None
+    assert leases(tmp_path) == []
+
+
+def test_the_same_process_may_ask_again(tmp_path):
+    with held(tmp_path, "run") as mine, held(tmp_path, "run") as again:
+        assert again is mine
+
+
+def hold(out: Path, ready, seconds: float = 60.0) -> None:
+    with held(out, "run") as mine:
+        ready.put(mine is not None)
+        time.sleep(seconds)
+
+
+def start(out: Path, seconds: float = 60.0):
+    context = multiprocessing.get_context("fork")
+    ready = context.Queue()
+    process = context.Process(target=hold, args=(out, ready, seconds))
+    process.start()
+    assert ready.get(timeout=10)
+    return process
+
+
+def test_a_killed_holder_on_this_machine_is_replaced_at_once(tmp_path):
+    process = start(tmp_path)
+    with held(tmp_path, "run") as mine:
+        assert mine is None, "it lives"
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    with held(tmp_path, "run") as mine:
+        assert mine is not None
+        assert mine.generation == 2
+    assert leases(tmp_path) == []
+
+
+def elsewhere(out: Path, **changes) -> Path:
+    """The lease of a holder on another machine, which beats no more."""
+    path = out / ".leases" / "run.1"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**lease.whoami(), "host": "another", "token": "x", **changes}))
+    return path
+
+
+def test_a_holder_elsewhere_is_replaced_when_its_heart_stands_still(tmp_path):
+    elsewhere(tmp_path)
+    watcher = Watcher(timeout=0.2)
+    with held(tmp_path, "run", watcher) as mine:
+        assert mine is None, "it was seen just now"
+    time.sleep(0.3)
+    with held(tmp_path, "run", watcher) as mine:
+        assert mine is not None
+
+
+def test_a_holder_elsewhere_whose_heart_beats_is_left_alone(tmp_path):
+    watcher = Watcher(timeout=0.2)
+    for beat in range(4):
+        elsewhere(tmp_path, beat=beat)
+        with held(tmp_path, "run", watcher) as mine:
+            assert mine is None
+        time.sleep(0.1)
+
+
+def test_clocks_of_other_machines_do_not_matter(tmp_path):
+    elsewhere(tmp_path, beat=0.0)
+    with held(tmp_path, "run", Watcher(timeout=5.0)) as mine:
+        assert mine is None
+
+
+def test_who_was_replaced_notices(tmp_path):
+    with held(tmp_path, "run") as mine:
+        mine.check()
+        (tmp_path / ".leases" / "run.2").write_text("{}")
+        time.sleep(0.2)
+        with pytest.raises(LeaseLost, match="took over run"):
+            mine.check()
+    assert leases(tmp_path) == ["run.2"], "the newer lease is not touched"
+
+
+def count(out: Path, times: int) -> None:
+    """Add one to a number in a file, again and again, under a lease: a second holder at the same time would lose some."""
+    number = out / "number"
+    for _ in range(times):
+        with held(out, "run", wait=lambda: True) as mine:
+            assert mine is not None
+            value = int(number.read_text())
+            time.sleep(0.001)
+            number.write_text(str(value + 1))
+
+
+def test_many_processes_never_hold_it_together(tmp_path):
+    (tmp_path / "number").write_text("0")
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=count, args=(tmp_path, 10)) for _ in range(4)]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join(60)
+        assert p.exitcode == 0
+    assert (tmp_path / "number").read_text() == "40"
+    assert leases(tmp_path) == []
+
+
+def test_garbage_in_a_lease_counts_as_a_holder_that_never_beats(tmp_path):
+    path = elsewhere(tmp_path)
+    path.write_text("garbage")
+    watcher = Watcher(timeout=0.1)
+    with held(tmp_path, "run", watcher) as mine:
+        assert mine is None
+    time.sleep(0.2)
+    with held(tmp_path, "run", watcher) as mine:
+        assert mine is not None

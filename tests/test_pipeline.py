@@ -1,0 +1,312 @@
+"""Plans, the executor and workers: what is missing is run once, wherever and however often it is interrupted."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from recombine.config import UsageError, config
+from recombine.pipeline.executor import execute, is_finished, obtain
+from recombine.pipeline.job import Job, Task, ancestors, digest_of, folder_of
+from recombine.pipeline.plan import Command, missing, planned, ready
+from recombine.pipeline.run import collect, run
+from recombine.pipeline.worker import TaskFailed, carry_out
+from recombine.runtime import Runtime
+from recombine.store import RunFolder
+
+QUIET = Runtime(quiet=True)
+ROOT = Path(__file__).parents[1]
+DONE: list[str] = []
+"""What ran in this process, in order."""
+
+
+@config("test/root")
+class Root(Task):
+    weights = True
+    name: str = "root"
+    value: float = 1.0
+
+    def run(self, work):
+        import torch
+
+        DONE.append(self.name)
+        work.folder.save_model({"value": torch.tensor([self.value])}, 0)
+        return [{"kind": "root", "step": 0, "value": self.value}]
+
+    def open(self, work):
+        return float(work.folder.load_model()["value"])
+
+
+@config("test/leaf")
+class Leaf(Task):
+    name: str
+    root: Root = Root()
+    cost_of: float = 1.0
+
+    @property
+    def cost(self):
+        return self.cost_of
+
+    def parents(self):
+        return (self.root,)
+
+    def run(self, work):
+        DONE.append(self.name)
+        return [{"kind": "leaf", "step": 0, "twice": 2 * work.open(self.root)}]
+
+
+@config("test/broken")
+class Broken(Task):
+    name: str = "broken"
+
+    def run(self, work):
+        raise UsageError("this cannot be done")
+
+
+@config("test/child-of-broken")
+class ChildOfBroken(Task):
+    def parents(self):
+        return (Broken(),)
+
+    def run(self, work):
+        raise AssertionError("its parent failed")
+
+
+@config("test/ring")
+class Ring(Task):
+    n: int = 0
+
+    def parents(self):
+        return (Ring((self.n + 1) % 3),)
+
+    def run(self, work):
+        return []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_done():
+    DONE.clear()
+
+
+def test_parents_run_first_and_once(tmp_path):
+    leaves = [Leaf("a"), Leaf("b")]
+    carry_out(leaves, tmp_path, QUIET, {})
+    assert DONE == ["root", "a", "b"]
+    assert folder_of(leaves[0], tmp_path).rows() == [{"kind": "leaf", "step": 0, "twice": 2.0}]
+    carry_out(leaves, tmp_path, QUIET, {})
+    assert DONE == ["root", "a", "b"], "nothing is missing"
+
+
+def test_the_longest_ready_task_runs_first(tmp_path):
+    tasks = [Leaf("short", cost_of=1.0), Leaf("long", cost_of=5.0)]
+    assert ready(missing(tasks, tmp_path)) == [Root()]
+    carry_out(tasks, tmp_path, QUIET, {})
+    assert DONE == ["root", "long", "short"]
+
+
+def test_a_finished_child_needs_no_weights_of_its_parent_but_an_unfinished_one_does(tmp_path):
+    carry_out([Leaf("a")], tmp_path, QUIET, {})
+    (folder_of(Root(), tmp_path).path / "model.safetensors").unlink()
+    assert missing([Leaf("a"), Root()], tmp_path) == []
+    assert missing([Leaf("a"), Leaf("b")], tmp_path) == [Root(), Leaf("b")]
+    carry_out([Leaf("a"), Leaf("b")], tmp_path, QUIET, {})
+    assert DONE == ["root", "a", "root", "b"], "the weights came out the same, so a stands"
+
+
+def test_a_child_made_with_other_weights_is_made_again(tmp_path):
+    import torch
+
+    carry_out([Leaf("a")], tmp_path, QUIET, {})
+    root = folder_of(Root(), tmp_path)
+    root.save_model({"value": torch.tensor([7.0])}, 0)
+    root.finish({})
+    assert not is_finished(Leaf("a"), tmp_path)
+
+
+def test_names_depend_on_parents():
+    assert digest_of(Leaf("a", Root(value=1.0))) != digest_of(Leaf("a", Root(value=2.0)))
+    assert digest_of(Leaf("a")) == digest_of(Leaf("a", Root()))
+
+
+def test_a_cycle_is_one_line():
+    with pytest.raises(UsageError, match="the plan has a cycle: test/ring -> test/ring") as error:
+        list(ancestors([Ring()]))
+    assert "\n" not in str(error.value)
+
+
+def test_a_failure_leaves_the_rest_to_be_done_and_is_told_at_the_end(tmp_path):
+    with pytest.raises(TaskFailed, match="this cannot be done"):
+        carry_out([Broken(), ChildOfBroken(), Leaf("a")], tmp_path, QUIET, {})
+    assert DONE == ["root", "a"]
+
+
+def test_a_task_in_other_hands_is_left_alone(tmp_path):
+    (tmp_path / ".leases").mkdir()
+    holder = {"host": "elsewhere", "boot": "x", "pid": 1, "started": "1", "token": "t"}
+    (tmp_path / ".leases" / f"{digest_of(Root())}.1").write_text(json.dumps(holder))
+    assert not execute(Root(), tmp_path, QUIET)
+    assert DONE == []
+
+
+def test_a_lease_of_a_dead_worker_is_taken_over(tmp_path):
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    from recombine.pipeline.lease import whoami
+
+    (tmp_path / ".leases").mkdir()
+    holder = {**whoami(), "pid": int(dead.stdout), "started": "5", "token": "t"}
+    (tmp_path / ".leases" / f"{digest_of(Root())}.1").write_text(json.dumps(holder))
+    assert execute(Root(), tmp_path, QUIET)
+    assert DONE == ["root"]
+
+
+def test_what_a_task_leaves_can_be_had_without_a_study(tmp_path):
+    assert obtain(Root(value=3.0), tmp_path, QUIET) == 3.0
+    assert obtain(Root(value=3.0), tmp_path, QUIET) == 3.0
+    assert DONE == ["root"]
+
+
+def test_a_config_says_what_a_run_was_made_from(tmp_path):
+    carry_out([Leaf("a")], tmp_path, QUIET, {})
+    there = json.loads((folder_of(Leaf("a"), tmp_path).path / "config.json").read_text())
+    assert there["config"]["type"] == "test/leaf"
+    assert there["parents"] == [digest_of(Root())]
+    done = folder_of(Leaf("a"), tmp_path).facts()
+    assert done["parents"] == {digest_of(Root()): folder_of(Root(), tmp_path).weights}
+    assert {"commit", "device", "torch", "seconds"} <= done.keys()
+
+
+# A study file of one's own, as the docs show it, on processes.
+
+
+def documented() -> str:
+    text = (ROOT / "docs" / "own-study.md").read_text()
+    return re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+
+
+@pytest.fixture()
+def study(tmp_path) -> Path:
+    path = tmp_path / "ridge.py"
+    path.write_text(documented())
+    return path
+
+
+def command(study: Path, out: Path, **changes) -> Command:
+    return Command(**{"studies": (str(study),), "scale": "laptop", "seeds": 2, "device": "cpu", "out": str(out)} | changes)
+
+
+def rows_of(out: Path) -> dict[str, bytes]:
+    return {p.parent.name: p.read_bytes() for p in sorted(out.glob("runs/*/rows.jsonl"))}
+
+
+def test_the_documented_study_is_short_and_runs(study, tmp_path):
+    assert len(documented().splitlines()) <= 70
+    done = subprocess.run(
+        [sys.executable, "-m", "recombine", "run", str(study), "--seeds", "5", "--out", str(tmp_path / "out")],
+        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    claims = json.loads((tmp_path / "out" / "ridge" / "claims.json").read_text())
+    assert [c["verdict"] for c in claims] == ["supported"]
+    assert (tmp_path / "out" / "ridge" / "figures" / "accuracy.svg").is_file()
+    assert (tmp_path / "out" / "ridge" / "rows.parquet").is_file()
+
+
+def test_workers_give_the_rows_of_one_process(study, tmp_path):
+    for plan in run(command(study, tmp_path / "one"), "local", False, QUIET):
+        alone = collect(plan, tmp_path / "one")
+    for plan in run(command(study, tmp_path / "two", workers=2), "local", False, QUIET):
+        spread = collect(plan, tmp_path / "two")
+    assert spread == alone
+    assert rows_of(tmp_path / "one") == rows_of(tmp_path / "two")
+
+
+SLOW = """
+    def run(self, work):
+        import time
+        time.sleep(0.7)
+"""
+
+
+def test_a_killed_worker_is_replaced_and_its_run_is_done(study, tmp_path):
+    study.write_text(documented().replace("\n    def run(self, work):\n", SLOW, 1))
+    out = tmp_path / "out"
+    arguments = ["run", str(study), "--seeds", "3", "--workers", "2", "--out", str(out), "--device", "cpu"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "recombine", *arguments], stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    killed = None
+    for _ in range(600):
+        held = list((out / ".leases").glob("*.1"))
+        if held:
+            killed = json.loads(held[0].read_text())["pid"]
+            os.kill(killed, signal.SIGKILL)
+            break
+        time.sleep(0.05)
+    assert killed, "no worker ever held a lease"
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert "died (signal 9) and is replaced" in said
+    assert len(rows_of(out)) == 6
+    assert not list((out / ".leases").glob("*"))
+
+
+def test_fresh_makes_the_runs_of_a_command_again_and_no_others(study, tmp_path):
+    out = tmp_path / "out"
+    list(run(command(study, out), "local", False, QUIET))
+    other = RunFolder(out, "0123456789abcdef")
+    other.begin({})
+    before = {p: p.stat().st_mtime_ns for p in out.glob("runs/*/config.json")}
+    list(run(command(study, out), "local", True, QUIET))
+    after = {p: p.stat().st_mtime_ns for p in out.glob("runs/*/config.json")}
+    assert before.keys() == after.keys()
+    assert {p.parent.name for p in after if after[p] == before[p]} == {other.digest}
+
+
+def test_two_commands_at_once_share_the_work(study, tmp_path):
+    out = tmp_path / "out"
+    arguments = [sys.executable, "-m", "recombine", "run", str(study), "--seeds", "4", "--out", str(out)]
+    processes = [
+        subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+        for _ in range(2)
+    ]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    assert len(rows_of(out)) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1 / 0", "line 1: ZeroDivisionError"),
+        ("def broken(:", "SyntaxError"),
+        ("x = 1", "defines no STUDY"),
+        ("import nothing_of_this_name", "line 1: ModuleNotFoundError"),
+    ],
+)
+def test_a_study_file_with_an_error_is_one_line(tmp_path, text, says):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=says) as error:
+        planned(Command((str(path),)))
+    assert "\n" not in str(error.value)
+
+
+def test_a_misspelt_study_gets_a_suggestion():
+    with pytest.raises(UsageError, match="did you mean objectives"):
+        planned(Command(("objektives",)))
+    with pytest.raises(UsageError, match="there is no such study file"):
+        planned(Command(("nowhere.py",)))
+
+
+def test_labels_are_columns_and_not_part_of_a_name():
+    one, two = Job.of(Root(), variant="a", seed=1), Job.of(Root(), variant="b", seed=2)
+    assert digest_of(one.task) == digest_of(two.task)
+    assert (one.title, two.title) == ("a, seed 1", "b, seed 2")
