@@ -16,7 +16,8 @@ test: $(READY)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile
 
 readme: $(READY)
-	$(VENV)/bin/python -m recombine.report.readme
+	$(VENV)/bin/python scripts/readme.py
+	$(VENV)/bin/python scripts/claim_tables.py
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else 'recombine needs Python 3.11 to 3.13; set PYTHON=...')"

@@ -7,11 +7,11 @@ from multiprocessing.synchronize import Barrier
 
 import torch
 
-from recombine.runtime import Runtime
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.unet import UNetConfig
 from recombine.objectives.diffusion import Diffusion
 from recombine.rng import seeded
+from recombine.runtime import Runtime
 from recombine.train.fit import Fit, TrainConfig
 from recombine.worlds.circles import Circles
 
@@ -42,7 +42,9 @@ def one(barrier: Barrier, tells: Connection, seconds: float) -> None:
     torch.set_num_threads(1)
     runtime, objective = Runtime.find("auto", quiet=True), Diffusion()
     large, space = runtime.device.type == "cuda", Circles().space
-    net = (UNetConfig() if large else UNetConfig((8, 16), 1, 2, 16)).build(Conditioning(), SHAPE, space)
+    net = (UNetConfig() if large else UNetConfig((8, 16), 1, 2, 16)).build(
+        Conditioning(), SHAPE, space
+    )
     train = TrainConfig(batch=128 if large else 8, precision="bfloat16" if large else "float32")
     fit = Fit(net, objective.loss, train, runtime)
     picture = torch.randn(train.batch, *SHAPE, device=runtime.device)

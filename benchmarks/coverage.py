@@ -87,8 +87,6 @@ METHODS: dict[str, Method] = {
     "**hierarchical beta (`rate`)**": hierarchical(RateModel()),
     "same, 100 samples a seed": hierarchical(RateModel(samples=100)),
     "same, Beta(0.75, 0.75) prior": hierarchical(RateModel(prior=0.75)),
-    "same, uniform prior": hierarchical(RateModel(prior=1.0)),
-    "same, nu from 0.1": hierarchical(RateModel(least=0.1)),
     "same, nu from 0.3": hierarchical(RateModel(least=0.3)),
     "Student, clipped": student_clipped,
     "Student, arcsine scale": student_arcsine,
@@ -99,7 +97,7 @@ METHODS: dict[str, Method] = {
 
 def measured(repeats: int) -> tuple[np.ndarray, np.ndarray]:
     """(coverage, mean width), each (methods, seeds, nu, mu): all methods see the same seeds."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(2026)
     shape = (len(SEEDS), len(NU), len(MU))
     coverage, width = np.zeros((2, len(METHODS), *shape))
     for at in np.ndindex(*shape):
@@ -133,7 +131,7 @@ def situations(coverage: np.ndarray, width: np.ndarray) -> Iterator[str]:
 
 def differences(repeats: int) -> Iterator[str]:
     """Lines of the table of `rate_difference`: coverage (mean width)."""
-    rng = np.random.default_rng(8)
+    rng = np.random.default_rng(2027)
     yield "| seeds, nu | " + " | ".join(f"{a} - {b}" for a, b in PAIRS) + " |"
     yield "|---|" + "---|" * len(PAIRS)
     for seeds, nu in product((3, 5), NU):

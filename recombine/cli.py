@@ -33,7 +33,7 @@ DirArgument = Annotated[
 SEEDS = {"smoke": 1, "laptop": 1, "full": 5}
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool | None) -> None:
     if wanted:
         from recombine import __version__
         from recombine.provenance import commit
@@ -45,8 +45,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Version and commit.")
-    ] = False,
+        bool | None,
+        typer.Option("--version", callback=_version, is_eager=True, help="Version and commit."),
+    ] = None,
 ) -> None:
     """Can a generative model draw what it has never seen? Studies that are run and judged."""
 
@@ -134,15 +135,17 @@ def run(
 
 
 def _run(command: Any, engine: str, fresh: bool) -> None:
+    from recombine.pipeline.plan import planned
     from recombine.pipeline.run import run as carry_out
     from recombine.runtime import Runtime
 
     out = Path(command.out)
-    _writable(out)
     runtime = Runtime.find(command.device, tensorboard=str(out / "tensorboard"))
+    plans = planned(command)
+    _writable(out)
     summarise = _summariser(runtime)
     folders = []
-    for plan in carry_out(command, engine, fresh, runtime):
+    for plan in carry_out(command, engine, fresh, runtime, plans):
         if runtime.rank == 0 and summarise:
             folders.append(summarise(plan, out, command.scale, command.seeds, runtime.facts()))
     if runtime.rank == 0 and folders:

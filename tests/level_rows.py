@@ -12,7 +12,11 @@ Heights = Mapping[str, float | Sequence[float]]
 
 
 def accuracy_rows(
-    heights: Heights, seeds: int = 5, probes: Sequence[str] = PROBES, seen: float = 0.95, step: int = 1
+    heights: Heights,
+    seeds: int = 5,
+    probes: Sequence[str] = PROBES,
+    seen: float = 0.95,
+    step: int = 1,
 ) -> list[Row]:
     """`heights`: level 2 of each variant, one number or one per seed. Level 1 lies halfway to
     `seen`."""

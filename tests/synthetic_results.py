@@ -1,5 +1,5 @@
-"""A small results folder, as a study would leave it (eight compositions, three seeds, twelve checkpoints, rendered shapes),
-and one as a stranger might send it."""
+"""A small results folder, as a study would leave it (eight compositions, three seeds, twelve
+checkpoints, rendered shapes), and one as a stranger might send it."""
 
 import itertools
 import json
@@ -33,7 +33,9 @@ def make_results(directory: Path) -> Path:
 
 def trained(directory: Path) -> Path:
     runs = [
-        {"digest": digest(v, s), "label": f"{v}, seed {s}", "variant": v, "seed": s} for v in VARIANTS for s in range(3)
+        {"digest": digest(v, s), "label": f"{v}, seed {s}", "variant": v, "seed": s}
+        for v in VARIANTS
+        for s in range(3)
     ]
     rows = [row for run in runs for row in accuracy_rows(run)]
     for probe, code in itertools.product(("oracle", "linear"), CODES):
@@ -42,9 +44,16 @@ def trained(directory: Path) -> Path:
     study = {
         "name": "objectives",
         "question": "Does the output distribution decide whether a model composes?",
-        "paper": "Farid et al. 2025, What Drives Compositional Generalization in Visual Generative Models? Fig 3",
-        "about": "One transformer, two heads; all else is `fixed`.\n\nWhat changes, one at a time:\n\n- the head\n- the loss",
-        "figures": [{"name": "late", "title": "Late accuracy", "caption": "Mean over the last quarter of training."}],
+        "paper": "Farid et al. 2025, What Drives Compositional Generalization? Fig 3",
+        "about": "One transformer, two heads; all else is `fixed`.\n\n"
+        "What changes, one at a time:\n\n- the head\n- the loss",
+        "figures": [
+            {
+                "name": "late",
+                "title": "Late accuracy",
+                "caption": "Mean over the last quarter of training.",
+            }
+        ],
         "settings": {"steps": 20000, "net": {"width": 384, "depth": 7}},
         "scale": "full",
         "seeds": [0, 1, 2],
@@ -72,7 +81,9 @@ def theory(directory: Path) -> Path:
         "question": "Why does an unseen composition get worse before it gets better?",
         "paper": "Yang et al. 2025, Swing-by Dynamics",
         "about": "Exact dynamics of a two-layer model.",
-        "figures": [{"name": "late", "title": "Loss", "caption": "It falls, rises, and falls again."}],
+        "figures": [
+            {"name": "late", "title": "Loss", "caption": "It falls, rises, and falls again."}
+        ],
         "settings": {"mu": [1.0, 2.0]},
         "scale": "laptop",
         "seeds": [0],
@@ -80,7 +91,12 @@ def theory(directory: Path) -> Path:
         "widget": "swing-by",
         "provenance": {"seconds": 3.2},
     }
-    return save(directory / "swing-by", study, [{"kind": "order", "seed": 0, "value": 1e-11}], claims("swing-by"))
+    return save(
+        directory / "swing-by",
+        study,
+        [{"kind": "order", "seed": 0, "value": 1e-11}],
+        claims("swing-by"),
+    )
 
 
 def claims(study: str) -> list[dict]:
@@ -163,15 +179,29 @@ def accuracy_rows(run: dict) -> list[dict]:
     for step, code, probe in itertools.product(STEPS, CODES, ("oracle", "linear")):
         joint = accuracy(run["variant"], run["seed"], code, step, 0.02 * (probe == "linear"))
         spread = 1.96 * math.sqrt(joint * (1 - joint) / 256 + 1e-5)
-        row = {"kind": "accuracy", "run": run["digest"], "variant": run["variant"], "seed": run["seed"], "step": step}
-        row |= {"scale": "full", "probe": probe, "composition": code, "level": LEVELS[code], "n": 256, "joint": joint}
+        row = {
+            "kind": "accuracy",
+            "run": run["digest"],
+            "variant": run["variant"],
+            "seed": run["seed"],
+            "step": step,
+        }
+        row |= {
+            "scale": "full",
+            "probe": probe,
+            "composition": code,
+            "level": LEVELS[code],
+            "n": 256,
+            "joint": joint,
+        }
         row |= {"low": max(0.0, joint - spread), "high": min(1.0, joint + spread)}
         found.append(row | {"shape": joint**0.3, "color": joint**0.5, "size": joint**0.2})
     return found
 
 
 def sheet(run: dict, step: int) -> Image.Image:
-    """Rows of shapes; a sample that the accuracy says is wrong shows the all-zero composition in noise."""
+    """Rows of shapes; a sample that the accuracy says is wrong shows the all-zero composition in
+    noise."""
     rng = random.Random(f"{run['digest']}/{step}")
     picture = Image.new("RGB", (CELL * COLUMNS, CELL * len(CODES)))
     for (row, code), column in itertools.product(enumerate(CODES), range(COLUMNS)):
@@ -193,21 +223,23 @@ def render(code: str, rng: random.Random, noise: int) -> Image.Image:
     else:
         pen.ellipse([x - r, y - r, x + r, y + r], fill=ink)
     if noise:
-        static = Image.frombytes("RGB", (7, 7), rng.randbytes(3 * 49)).resize((CELL, CELL), Image.Resampling.NEAREST)
+        static = Image.frombytes("RGB", (7, 7), rng.randbytes(3 * 49)).resize(
+            (CELL, CELL), Image.Resampling.NEAREST
+        )
         cell = Image.blend(cell, static, noise / 255)
     return cell
 
 
 FIGURE = """<?xml version="1.0" encoding="utf-8"?>
-<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
+<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"
+ "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
  width="504pt" height="200pt" viewBox="0 0 504 200">
-<defs><style type="text/css">*{stroke-linejoin: round}</style><path id="location" d="M0 -4L4 4L-4 4Z" style="fill: #3B7DD8"/></defs>
-<path d="M40 170H490" style="stroke: currentColor; stroke-width: 0.8"/><path d="M40 170V10" style="stroke: currentColor"/>
-<path d="M40 20C120 180 180 40 260 90S380 168 490 168" style="fill: none; stroke: #E4572E; stroke-width: 2"
- clip-path="url(#clip)"/>
-<use xlink:href="#location" x="260" y="90"/><clipPath id="clip"><rect x="40" y="0" width="450" height="200"/></clipPath>
-<text x="45" y="190" style="font: 10px sans-serif; fill: currentColor">training time</text></svg>
+<defs><path id="tip" d="M0 -4L4 4L-4 4Z" style="fill: #3B7DD8"/></defs>
+<path d="M40 170H490M40 170V10" style="stroke: #1b1d22; stroke-width: 0.8"/>
+<path d="M40 20C120 180 180 40 260 90S380 168 490 168" style="fill: none; stroke: #E4572E"/>
+<use xlink:href="#tip" x="260" y="90"/>
+<text x="45" y="190" style="font: 10px sans-serif; fill: #1b1d22">training time</text></svg>
 """
 
 
@@ -216,7 +248,8 @@ BAD = f"<script>{PWN}</script>\"'><img src=x onerror={PWN}>"
 
 
 def hostile(directory: Path) -> Path:
-    """The trained study with a script in every text that a stranger could write, and in a figure."""
+    """The trained study with a script in every text that a stranger could write, and in a
+    figure."""
     folder = trained(directory)
     study = json.loads((folder / "study.json").read_text())
     study |= {
@@ -234,7 +267,9 @@ def hostile(directory: Path) -> Path:
     study["widget"] = "../templates/base"
     (folder / "study.json").write_text(json.dumps(study))
     rows = list(read_table(folder / "rows.parquet"))
-    rows = [{**r, "probe": BAD if r["probe"] == "oracle" else r["probe"], "note": BAD} for r in rows]
+    rows = [
+        {**r, "probe": BAD if r["probe"] == "oracle" else r["probe"], "note": BAD} for r in rows
+    ]
     write_table(folder / "rows.parquet", Table(rows))
     claims = json.loads((folder / "claims.json").read_text())
     claims[0] |= {"id": BAD, "statement": BAD, "expected": BAD, "paper": BAD, "note": BAD}
@@ -255,4 +290,6 @@ EVIL = """<script>document.documentElement.dataset.pwned=1</script><foreignObjec
 
 
 def shown_accuracy(document: str, code: str) -> str:
-    return re.search(rf'<article[^>]*data-code="{code}".*?class="accuracy">([^<]*)<', document, re.S).group(1)
+    return re.search(
+        rf'<article[^>]*data-code="{code}".*?class="accuracy">([^<]*)<', document, re.S
+    ).group(1)

@@ -61,7 +61,7 @@ def test_values_stray_from_their_class_as_far_as_the_spread_and_no_further(world
 def test_reading_undoes_drawing_cut_or_not(world):
     factors, images, values = draws(world)
     assert torch.equal(world.read(images), factors)
-    found = circles_read.find(images)
+    found = circles_read.fit_circles(images)
     assert (found.diameter - values[:, 3]).abs().median() < 0.01
     assert (found.ink - values[:, :3]).abs().median() < 0.01
 
@@ -90,7 +90,7 @@ def test_what_is_no_circle_is_refused():
 
 
 def circle(world: Circles, rgb: tuple[float, ...], diameter: float) -> torch.Tensor:
-    return world.draw(torch.tensor([[*rgb, diameter]]), torch.full((1, 2), 0.5), torch.full((1, 3), 0.9))
+    return world.render_values(torch.tensor([[*rgb, diameter]]), torch.full((1, 2), 0.5), torch.full((1, 3), 0.9))
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_drawing_in_parts_is_drawing_at_once():
     world = Circles()
     values = world.canonical(torch.tensor([[0, 1]] * 700))
     centres, background = torch.rand(700, 2, generator=seeded(1)), torch.rand(700, 3, generator=seeded(2))
-    whole = world.draw(values, centres, background)
-    assert torch.equal(whole[300:303], world.draw(values[300:303], centres[300:303], background[300:303]))
+    whole = world.render_values(values, centres, background)
+    assert torch.equal(whole[300:303], world.render_values(values[300:303], centres[300:303], background[300:303]))
 
 
 def test_a_world_is_its_own_config():

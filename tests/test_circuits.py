@@ -1,17 +1,28 @@
-"""Looking into networks: hooks that leave no trace, heads and units whose role is known by hand, overlaps and their bounds, and
-the judges of the study on rows made by hand."""
+"""Opening networks: hooks that leave no trace, heads and units whose role is known by hand, overlaps
+and their bounds, and the claims of the study on rows made by hand."""
 
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar
 
 import pytest
 import torch
 import torch.nn.functional as F
+from level_rows import verdict
 from tiny import QUIET
 from torch import nn
 
-from recombine.config import UsageError
+from recombine.analysis.table import Table
+from recombine.config import UsageError, config
+from recombine.evaluate.attention_heads import (
+    Heads,
+    breadth,
+    changed,
+    heads_of,
+    polysemantic,
+    sensitivity,
+    threshold_for,
+    without_each,
+)
 from recombine.evaluate.capture import Place, captured, cut, edited, precisely, watched
 from recombine.evaluate.circuits import (
     ablation,
@@ -25,39 +36,32 @@ from recombine.evaluate.circuits import (
     resting,
     units_of,
 )
-from recombine.evaluate.attention_heads import (
-    Heads,
-    breadth,
-    changed,
-    heads_of,
-    polysemantic,
-    sensitivity,
-    threshold_for,
-    without_each,
-)
 from recombine.evaluate.probes import Oracle
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
-from recombine.objectives.objective import Objective
 from recombine.objectives.diffusion import Diffusion
-from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.objectives.jepa import Jepa
 from recombine.objectives.masked import Decoding, Masked
+from recombine.objectives.objective import Objective
 from recombine.objectives.solvers import Euler
+from recombine.objectives.token_heads import Categorical, Denoising, Mixture
+from recombine.pipeline.job import Work
+from recombine.pipeline.plan import Planned
+from recombine.pipeline.run import collect
+from recombine.pipeline.worker import carry_out
+from recombine.plots.circuits import figures
+from recombine.plots.heads import polysemantic_layers
 from recombine.rng import seeded
-from recombine.studies.base import Rows
-from recombine.studies.circuit_figures import draw
-from recombine.studies.circuit_parts import Opening, opened
-from recombine.studies.circuits import Circuits, judge_circuits, judge_heads, run
-from recombine.studies.head_figures import polysemantic_layers
+from recombine.runs.circuits import CircuitRun, Opening, open_model
+from recombine.runs.models import Model, ModelRun
+from recombine.runs.recipe import Evaluation, Recipe
+from recombine.studies import circuits
+from recombine.studies.circuits import STUDY, Circuits, circuits_separate, fewer_polysemantic
 from recombine.studies.jepa import Repair
-from recombine.studies.lab import Lab
-from recombine.studies.recipe import Evaluation, Recipe
-from recombine.studies.runs import Run
 from recombine.tokenizers.autoencoder import Autoencoder
-from recombine.tokenizers.tokenizer import Tokenizer, look_up, nearest
 from recombine.tokenizers.bottlenecks import VQ
+from recombine.tokenizers.tokenizer import Tokenizer, look_up, nearest
 from recombine.train.fit import TrainConfig
 from recombine.worlds.factors import code
 from recombine.worlds.shapes2d import Shapes2D
@@ -66,7 +70,11 @@ WORLD = Shapes2D()
 SHAPE = (4, 3, 5)
 CODES = torch.randn(11, 4, generator=seeded("codes"))
 NET = DiTConfig(TransformerConfig(depth=2, width=32, heads=2), patch=1)
-FAMILIES = {"maskgit": Masked(Categorical()), "givt": Masked(Mixture(4)), "mar": Masked(Denoising(3, 16, 1, 2))}
+FAMILIES = {
+    "maskgit": Masked(Categorical()),
+    "givt": Masked(Mixture(4)),
+    "mar": Masked(Denoising(3, 16, 1, 2)),
+}
 FAMILIES |= {"dit": Diffusion(), "causal": Masked(causal=True)}
 each_family = pytest.mark.parametrize("objective", FAMILIES.values(), ids=FAMILIES)
 
@@ -83,7 +91,10 @@ def made(objective: Objective) -> nn.Module:
 def fixed(objective: Objective, net: nn.Module, composition=(0, 1, 1), count: int = 6):
     """A loss with all its inputs fixed."""
     pick = torch.randint(len(CODES), (count, 3, 5), generator=seeded("pick"))
-    x, draw = CODES[pick].movedim(-1, 1), objective.draw(torch.Size((count, *SHAPE)), seeded("draw"))
+    x, draw = (
+        CODES[pick].movedim(-1, 1),
+        objective.draw(torch.Size((count, *SHAPE)), seeded("draw")),
+    )
     condition = WORLD.condition(composition, count)
     return lambda: objective.loss(net, x, condition, draw)
 
@@ -97,15 +108,18 @@ def test_watching_and_cutting_nothing_change_nothing_bit_for_bit(objective):
     net = made(objective)
     loss, heads, units = fixed(objective, net), heads_of(net), units_of(net)
     plain = loss().detach()
-    with captured(net, [*heads.layout, *units]) as held:
+    with captured(net, [*heads.places, *units]) as held:
         assert torch.equal(loss().detach(), plain)
-    assert [held[p].shape for p in heads.layout] == [(6, 15, 32)] * 2
+    assert [held[p].shape for p in heads.places] == [(6, 15, 32)] * 2
     assert [held[p].shape for p in units] == [(6, 15, 128)] * 2
     with watched(net, units):
         assert torch.equal(loss().detach(), plain)
-    with cut(net, heads.layout[0], slice(0, 0)), cut(net, units[1], torch.tensor([], dtype=torch.long)):
+    with (
+        cut(net, heads.places[0], slice(0, 0)),
+        cut(net, units[1], torch.tensor([], dtype=torch.long)),
+    ):
         assert torch.equal(loss().detach(), plain)
-    with cut(net, heads.layout[0], heads.channels(1)):
+    with cut(net, heads.places[0], heads.channels(1)):
         assert not torch.equal(loss().detach(), plain)
     assert torch.equal(loss().detach(), plain)
     assert hooks(net) == 0
@@ -113,7 +127,10 @@ def test_watching_and_cutting_nothing_change_nothing_bit_for_bit(objective):
 
 def test_hooks_are_gone_after_an_exception_or_a_wrong_name():
     net = made(FAMILIES["maskgit"])
-    for place in (Place("trunk.blocks.0.mlp.1", "out"), Place("trunk.blocks.1.attention.out", "in")):
+    for place in (
+        Place("trunk.blocks.0.mlp.1", "out"),
+        Place("trunk.blocks.1.attention.out", "in"),
+    ):
         for look in (captured(net, [place]), watched(net, [place]), cut(net, place, slice(0, 3))):
             with pytest.raises(RuntimeError, match="inside"), look:
                 raise RuntimeError("inside")
@@ -150,7 +167,9 @@ class TwoLayers(nn.Module):
     def forward(self, index):
         said = []
         for out, layer in zip(self.out, self.READS, strict=True):
-            angle = torch.stack([sum((index[:, k] for k in reads), torch.zeros(len(index))) for reads in layer], 1)
+            angle = torch.stack(
+                [sum((index[:, k] for k in reads), torch.zeros(len(index))) for reads in layer], 1
+            )
             angle = torch.pi / 2 * angle
             said.append(out(torch.stack([angle.cos(), angle.sin()], -1).flatten(1)))
         return torch.stack(said).sum(0)
@@ -169,7 +188,8 @@ def test_sensitivities_of_heads_made_by_hand_are_exact():
         found.append(sensitivity(net, HANDS, lambda: net(index), lambda other=other: net(other)))
     s = torch.stack(found)
     assert torch.allclose(
-        s.round(decimals=5), torch.tensor([[[1, 1], [0, 0]], [[0, 1], [0, 0]], [[0, 0], [0, 1]]]) * 1.0
+        s.round(decimals=5),
+        torch.tensor([[[1, 1], [0, 0]], [[0, 1], [0, 0]], [[0, 0], [0, 1]]]) * 1.0,
     )
     assert polysemantic(s, 0.5).tolist() == [[False, True], [False, False]]
     assert not polysemantic(s, 1.5).any()
@@ -181,7 +201,9 @@ def test_sensitivities_of_heads_made_by_hand_are_exact():
 def test_the_threshold_for_a_share_gives_that_share():
     s = torch.rand(3, 5, 10, generator=seeded(0))
     for share in (0.1, 0.5, 0.64, 0.9):
-        assert float(polysemantic(s, threshold_for(s, share)).float().mean()) == pytest.approx(share, abs=0.02)
+        assert float(polysemantic(s, threshold_for(s, share)).float().mean()) == pytest.approx(
+            share, abs=0.02
+        )
 
 
 def test_other_values_of_a_factor_are_all_reached_and_a_single_one_is_refused():
@@ -248,9 +270,9 @@ def test_attribution_points_at_the_units_whose_removal_matters(objective):
     net = made(objective)
     with torch.no_grad():
         net.trunk.blocks[0].mlp[2].weight[:, :20] = 0
-    layout, loss = units_of(net), fixed(objective, net)
-    guess = influence(attribution(net, layout, loss))
-    truth = influence(ablation(net, loss, [(p, i) for p in layout for i in range(0, 128, 8)]))
+    places, loss = units_of(net), fixed(objective, net)
+    guess = influence(attribution(net, places, loss))
+    truth = influence(ablation(net, loss, [(p, i) for p in places for i in range(0, 128, 8)]))
     assert guess.shape == (256,)
     assert not guess[:20].any()
     assert not truth[:3].any()
@@ -264,7 +286,9 @@ def test_circuits_hold_the_share_they_are_asked_for_and_the_largest():
     for share, count in ((0.05, 10), (0.001, 1), (0.5, 100)):
         found = circuit(each, share)
         assert found.sum(1).tolist() == [count] * 3
-        assert all(row[mine].min() > row[~mine].max() for row, mine in zip(each, found, strict=True))
+        assert all(
+            row[mine].min() > row[~mine].max() for row, mine in zip(each, found, strict=True)
+        )
 
 
 def test_jaccard_is_symmetric_bounded_one_with_itself_and_zero_without_a_common_unit():
@@ -287,76 +311,105 @@ def test_overlaps_of_random_circuits_are_chance_and_of_the_same_one():
     assert torch.equal(overlaps(random[:1].expand(2, -1, -1), 0.05).diagonal(), torch.ones(8))
 
 
-def rows_by_hand(fall: float = 0.1, seeds: int = 3, noise: float = 0.0) -> Rows:
+def rows_by_hand(fall: float = 0.1, seeds: int = 5, noise: float = 0.0) -> list[dict]:
     """Four layers of five heads, eight compositions. The auxiliary loss lowers everything by `fall`."""
     rng, rows = seeded("by hand"), []
     chance = lambda: noise * float(torch.randn((), generator=rng))  # noqa: E731
     every = WORLD.space.compositions
     for variant, seed in product(("maskgit", "jepa"), range(seeds)):
         about, less = {"variant": variant, "seed": seed}, fall if variant == "jepa" else 0.0
-        for layer, head, (k, name) in product(range(4), range(5), enumerate(("shape", "color", "size"))):
+        for layer, head, (k, name) in product(
+            range(4), range(5), enumerate(("shape", "color", "size"))
+        ):
             turned = max(0.0, (head + 1) / 5 * (0.9, 0.5, 0.1)[k] - less + chance())
-            said = {"kind": "head", "layer": layer, "head": head, "factor": name, "sensitivity": turned}
+            said = {
+                "kind": "head",
+                "layer": layer,
+                "head": head,
+                "factor": name,
+                "sensitivity": turned,
+            }
             rows.append(said | {"before": 0.9, "after": 0.9 - turned / 2} | about)
         for i, a in enumerate(every):
             for b in every[: i + 1]:
                 shared = sum(x == y for x, y in zip(a, b, strict=True))
                 value = 0.3 + 0.2 * shared - less + chance()
-                said = {"kind": "overlap", "first": code(a), "second": code(b), "shared": shared, "share": 0.05}
+                said = {
+                    "kind": "overlap",
+                    "first": code(a),
+                    "second": code(b),
+                    "shared": shared,
+                    "share": 0.05,
+                }
                 levels = {"first_level": max(0, sum(a) - 1), "second_level": max(0, sum(b) - 1)}
                 rows.append(said | levels | {"jaccard": value, "jaccard_mean": value / 2} | about)
         for unit in range(20):
-            said = {"kind": "unit", "layer": unit % 4, "unit": unit, "attribution": unit + 1.0, "ablation": unit + 2.0}
+            said = {
+                "kind": "unit",
+                "layer": unit % 4,
+                "unit": unit,
+                "attribution": unit + 1.0,
+                "ablation": unit + 2.0,
+            }
             rows.append(said | {"attribution_mean": 1.0, "ablation_mean": 1.0 + unit} | about)
-    return Rows(rows)
+    return rows
 
 
-def test_heads_are_judged_at_the_threshold_that_gives_the_papers_share():
-    found = judge_heads(rows_by_hand())
-    assert found.holds is True
-    assert 0.2 <= found.measured["threshold"] < 0.3
-    assert found.measured["maskgit"] == pytest.approx(0.6)
-    assert found.measured["jepa"] == pytest.approx(0.4)
-    assert found.interval == pytest.approx((0.2, 0.2))
-    assert found.measured["layers lower"] == "4 of 4"
-    assert found.measured["sensitivity against cutting, jepa"] == pytest.approx(1)
+def test_heads_are_compared_at_the_threshold_that_gives_the_papers_share():
+    finding = fewer_polysemantic(Table(rows_by_hand()))
+    fall, layers = (part.estimate for part in finding.parts)
+    assert 0.2 <= finding.measured["threshold"] < 0.3
+    assert finding.measured["maskgit"] == pytest.approx(0.6)
+    assert finding.measured["jepa"] == pytest.approx(0.4)
+    assert (fall.value, layers.value) == (pytest.approx(0.2), 1)
+    assert finding.measured["layers lower"] == "4 of 4"
+    assert finding.measured["sensitivity against cutting, jepa"] == pytest.approx(1)
 
 
-def test_heads_that_are_not_fewer_are_not_reproduced_and_one_seed_is_not_sure():
-    assert judge_heads(rows_by_hand(0.0)).holds is False
-    assert judge_heads(rows_by_hand(-0.1)).holds is False
-    assert judge_heads(rows_by_hand(seeds=1)).holds == "partly"
-    with pytest.raises(LookupError):
-        judge_heads(Rows(rows_by_hand().where(variant="jepa")))
+YES, PARTLY, OPEN = "supported", "partly supported", "inconclusive"
 
 
-def test_circuits_are_judged_pair_by_pair():
-    found = judge_circuits(rows_by_hand())
-    assert found.holds is True
-    assert found.measured["pairs lower"] == "28 of 28"
-    assert found.measured["smallest fall"] == pytest.approx(0.1)
-    assert found.interval == pytest.approx((0.1, 0.1))
-    groups = [found.measured[f"maskgit, {k} shared"] for k in (0, 1, 2)]
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [({}, YES), ({"fall": 0.0}, OPEN), ({"fall": -0.1}, OPEN), ({"seeds": 1}, OPEN)],
+)
+def test_the_verdict_on_heads_follows_from_rows(how, expected):
+    assert verdict(STUDY, "D8", rows_by_hand(**how)) == expected
+
+
+def test_circuits_are_compared_pair_by_pair():
+    finding = circuits_separate(Table(rows_by_hand()))
+    assert [part.estimate.value for part in finding.parts] == pytest.approx([0.1, 0.1, 0.2, 0.2])
+    assert finding.measured["pairs lower"] == "28 of 28"
+    groups = [finding.measured[f"maskgit, {k} shared"] for k in (0, 1, 2)]
     assert groups == pytest.approx([0.3, 0.5, 0.7])
-    assert found.measured["maskgit, one composition twice"] == pytest.approx(0.9)
-    assert found.measured["attribution against cutting, maskgit"] == pytest.approx(1)
+    assert finding.measured["maskgit, one composition twice"] == pytest.approx(0.9)
+    assert finding.measured["attribution against ablation, maskgit"] == pytest.approx(1)
 
 
-def test_circuits_that_do_not_all_separate_are_partly_reproduced_or_not_at_all():
-    rows = rows_by_hand()
-    for r in rows.where(kind="overlap", variant="jepa", first="111", second="000"):
+@pytest.mark.parametrize(("fall", "expected"), [(0.1, YES), (0.0, PARTLY), (-0.1, PARTLY)])
+def test_the_verdict_on_circuits_follows_from_rows(fall, expected):
+    """Overlap rises with shared factors in all of them; only in the first it falls by the loss."""
+    rows = rows_by_hand(fall, noise=0.005)
+    assert verdict(STUDY, "D9", rows) == expected
+    one = [r for r in rows if r.get("first") == "111" and r.get("second") == "000"]
+    for r in one:
         r["jaccard"] = 0.31
-    assert judge_circuits(rows).holds == "partly"
-    assert judge_circuits(rows_by_hand(0.0)).holds is False
-    assert judge_circuits(rows_by_hand(-0.1)).holds is False
-    with pytest.raises(LookupError):
-        judge_circuits(Rows(r for r in rows if r["kind"] != "overlap"))
+    assert verdict(STUDY, "D9", rows) == PARTLY
 
 
-def test_every_figure_is_drawn_from_rows_alone(tmp_path):
-    made = draw(rows_by_hand(seeds=2, noise=0.02), tmp_path)
-    assert {p.name for p in tmp_path.iterdir()} == {f"{f.name}.{kind}" for f in made for kind in ("svg", "png")}
-    assert polysemantic_layers(rows_by_hand(seeds=1), tmp_path / "one").name == made[0].name
+def test_rows_that_lack_a_variant_or_overlaps_give_no_verdict():
+    rows = rows_by_hand()
+    alone = [r for r in rows if r["variant"] == "jepa"]
+    without = [r for r in rows if r["kind"] != "overlap"]
+    assert verdict(STUDY, "D8", alone) == verdict(STUDY, "D9", without) == "not measured"
+
+
+def test_every_figure_is_plotted_from_rows_alone(tmp_path):
+    made = figures(Table(rows_by_hand(seeds=2, noise=0.02)), tmp_path)
+    assert {p.stem for p in tmp_path.iterdir()} == {f.name for f in made}
+    one = Table(rows_by_hand(seeds=1))
+    assert polysemantic_layers(one, tmp_path / "one").name == made[0].name
 
 
 def test_the_models_that_are_opened_are_those_of_the_study_jepa():
@@ -364,13 +417,15 @@ def test_the_models_that_are_opened_are_those_of_the_study_jepa():
     assert list(Circuits().variants()) == ["maskgit", "jepa"]
 
 
-@pytest.mark.parametrize("wrong", [{"pictures": 1}, {"units": 0}, {"samples": 0}, {"shares": ()}, {"shares": (0.0,)}])
+@pytest.mark.parametrize(
+    "wrong", [{"pictures": 1}, {"units": 0}, {"samples": 0}, {"shares": ()}, {"shares": (0.0,)}]
+)
 def test_an_opening_refuses_nonsense(wrong):
     with pytest.raises(ValueError, match=r"must|numbers"):
         Opening(**wrong)
 
 
-@dataclass(frozen=True)
+@config("test/blocks")
 class Blocks(Tokenizer):
     """Pictures of blocks of colour, a code per block."""
 
@@ -389,43 +444,54 @@ class Blocks(Tokenizer):
         return F.interpolate(latents, scale_factor=4)
 
 
-def test_opening_a_model_gives_every_row_twice_the_same_and_leaves_it_as_it_was(tmp_path):
+def test_opening_a_model_gives_the_same_rows_twice_and_leaves_it_as_it_was(tmp_path, monkeypatch):
     world = Shapes2D(size=16)
-    recipe = Recipe(world=world, tokenizer=Blocks(), net=NET, objective=Masked(jepa=Jepa(layers=(0, 1))))
-    model = Run(recipe, Lab(QUIET, tmp_path, "smoke", 1))
-    model.probes, model.codec = [Oracle(world)], Blocks()
+    monkeypatch.setattr("recombine.runs.circuits.open_probes", lambda *how: [Oracle(world)])
+    objective = Masked(jepa=Jepa(layers=(0, 1)))
+    recipe = Recipe(world=world, tokenizer=Blocks(), net=NET, objective=objective)
+    model = Model(recipe, Work(ModelRun(recipe), tmp_path, QUIET))
     with torch.no_grad():
         for i, p in enumerate(model.net.parameters()):
             p.add_(0.2 * torch.randn(p.shape, generator=seeded("shake", i)))
     before = {k: v.clone() for k, v in model.net.state_dict().items()}
     how = Opening(pictures=4, units=6, samples=2, shares=(0.05, 0.2))
-    rows = Rows(opened(model, how))
-    assert rows == opened(model, how)
-    assert len(rows.where(kind="head")) == 2 * 2 * 3
-    assert len(rows.where(kind="overlap")) == 36 * 2
-    assert len(rows.where(kind="unit")) == 6
-    assert all(r["sensitivity"] > 0 for r in rows.where(kind="head"))
+    rows = open_model(model, how)
+    assert rows == open_model(model, how)
+    counts = {kind: sum(r["kind"] == kind for r in rows) for kind in ("head", "overlap", "unit")}
+    assert counts == {"head": 2 * 2 * 3, "overlap": 36 * 2, "unit": 6}
+    assert all(r["sensitivity"] > 0 for r in rows if r["kind"] == "head")
     assert all(torch.equal(v, before[k]) for k, v in model.net.state_dict().items())
     assert all(p.grad is None for p in model.net.parameters())
     assert hooks(model.net) == 0
 
 
+def small(world: Shapes2D) -> Circuits:
+    tokenizer = Autoencoder(VQ(size=16, dim=4), width=8, steps=2, batch=4)
+    evaluation = Evaluation((0,), 2, probe_steps=2, decoding=Decoding(2), real=4)
+    train = TrainConfig(steps=2, batch=4, warmup=1)
+    recipe = Recipe(world, (), 4, tokenizer, net=NET, train=train, evaluation=evaluation)
+    how = Opening(pictures=2, units=2, samples=2, shares=(0.05,))
+    return Circuits(recipe, Jepa(layers=(0, 1)), how)
+
+
 def test_the_study_opens_every_model_that_it_trains(tmp_path):
     """Two factors that vary and one that does not."""
-    world, tokenizer = Shapes2D(size=16, sizes=("large",)), Autoencoder(VQ(size=16, dim=4), width=8, steps=2, batch=4)
-    evaluation = Evaluation((0,), 2, probe_steps=2, decoding=Decoding(2))
-    train = TrainConfig(steps=2, batch=4, warmup=1)
-    recipe = Recipe(world, pool=4, tokenizer=tokenizer, net=NET, train=train, evaluation=evaluation)
-    small = Circuits(recipe, Jepa(layers=(0, 1)), Opening(pictures=2, units=2, samples=2, shares=(0.05,)))
-    lab = Lab(QUIET, tmp_path, "smoke", 1)
-    rows = Rows(run(small, lab))
-    assert [r["variant"] for r in lab.runs] == ["maskgit", "jepa"]
+    settings = small(Shapes2D(size=16, sizes=("large",)))
+    jobs = tuple(circuits.jobs(settings, 1))
+    plan = Planned(STUDY, settings, jobs)
+    carry_out(plan.tasks, tmp_path, QUIET, {})
+    rows = Table(collect(plan, tmp_path))
     for kind, count in (("head", 2 * 2 * 2), ("overlap", 10), ("unit", 2)):
-        for variant, known in zip(("maskgit", "jepa"), lab.runs, strict=True):
-            assert len(rows.where(kind=kind, variant=variant, seed=0, run=known["digest"], step=2)) == count
-    assert judge_circuits(rows).holds in (True, False, "partly")
+        for variant in ("maskgit", "jepa"):
+            assert len(rows.where(kind=kind, variant=variant, seed=0, step=2)) == count
+    weights = sorted(tmp_path.glob("runs/*/model.safetensors"))
+    opened = [job.task for job in jobs if isinstance(job.task, CircuitRun)]
+    needed = {parent for task in opened for parent in task.parents()}
+    assert len(weights) == len(needed), "tokenizer, probes and models are all parents"
+
+
+def test_one_factor_that_varies_is_refused():
+    settings = small(Shapes2D(size=16, shapes=("circle",), colors=("red",)))
+    opened = [j.task for j in circuits.jobs(settings, 1) if isinstance(j.task, CircuitRun)]
     with pytest.raises(UsageError, match="at least two must vary"):
-        run(replace(small, recipe=Recipe(Shapes2D(shapes=("circle",), colors=("red",)))), lab)
-    for weights in tmp_path.glob("runs/*/model.safetensors"):
-        weights.unlink()
-    assert Rows(run(small, lab)) == rows, "weights that are gone are made anew"
+        opened[0].check()

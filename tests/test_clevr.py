@@ -12,11 +12,16 @@ from recombine.worlds.scenes.clevr import Clevr
 from recombine.worlds.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, SceneSource
 from recombine.worlds.scenes.scenes import Scenes
 
-MARK = (255, 0, 0)
+SPOT = (255, 0, 0)
 
 
 def thing(
-    x: int, y: int, shape: str = "cube", color: str = "red", material: str = "metal", size: str = "small"
+    x: int,
+    y: int,
+    shape: str = "cube",
+    color: str = "red",
+    material: str = "metal",
+    size: str = "small",
 ) -> dict:
     return {"shape": shape, "color": color, "material": material, "size": size, "rotation": 12.5,
             "3d_coords": [0.1, 0.2, 0.35], "pixel_coords": [x, y, 11.0]}  # fmt: skip
@@ -40,10 +45,10 @@ def root(tmp_path) -> Path:
         name, image = f"CLEVR_val_{i:06}.png", Image.new("RGBA", (48, 32), (120 + i, 120, 120, 255))
         for part in objects:
             x, y, _ = part["pixel_coords"]
-            image.paste((*MARK, 255), (x - 1, y - 1, x + 1, y + 1))
+            image.paste((*SPOT, 255), (x - 1, y - 1, x + 1, y + 1))
         image.save(tmp_path / "images" / "val" / name)
-        scenes.append({"image_index": i, "image_filename": name, "split": "val", "objects": objects, "relationships": {},
-                       "directions": {}})  # fmt: skip
+        about = {"image_index": i, "image_filename": name, "split": "val"}
+        scenes.append({**about, "objects": objects, "relationships": {}, "directions": {}})
     write(tmp_path, {"info": {"split": "val"}, "scenes": scenes})
     return tmp_path
 
@@ -57,9 +62,10 @@ def write(root: Path, data: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "shape", "kept"), [("crop", (32, 32), 3), ("squeeze", (32, 32), 4), ("wide", (32, 48), 4)]
+    ("view", "shape", "kept"),
+    [("crop", (32, 32), 3), ("squeeze", (32, 32), 4), ("wide", (32, 48), 4)],
 )
-def test_centres_lie_on_the_pictures_marks(root, view, shape, kept):
+def test_centres_lie_on_the_spots_of_the_pictures(root, view, shape, kept):
     clevr = Clevr.open(root, size=32, view=view)
     assert clevr.image_shape == (3, *shape)
     assert len(clevr) == kept, "the crop would cut off one object"
@@ -78,7 +84,12 @@ def test_kinds_counts_and_pictures_are_those_of_the_file(root):
     assert present.sum(1).tolist() == [2, 3, 1, 0]
     assert clevr.slots == 3
     names = (SHAPES, tuple(COLORS), MATERIALS, tuple(SIZES))
-    assert [n[i] for n, i in zip(names, kind[0, 1].tolist(), strict=True)] == ["sphere", "cyan", "rubber", "large"]
+    assert [n[i] for n, i in zip(names, kind[0, 1].tolist(), strict=True)] == [
+        "sphere",
+        "cyan",
+        "rubber",
+        "large",
+    ]
     assert (images[:, 0, 0, 0] * 255).round().tolist() == [120, 121, 122, 123]
 
 
@@ -109,10 +120,15 @@ def test_a_drawn_scene_survives_the_format(root):
     names, scenes = (SHAPES, tuple(COLORS), MATERIALS, tuple(SIZES)), []
     for i, image in enumerate(images):
         name = f"drawn_{i}.png"
-        Image.fromarray((image * 255).round().byte().permute(1, 2, 0).numpy()).save(root / "images" / "val" / name)
+        Image.fromarray((image * 255).round().byte().permute(1, 2, 0).numpy()).save(
+            root / "images" / "val" / name
+        )
         h, w = image.shape[1:]
         found = zip(centres[i][present[i]].tolist(), kind[i][present[i]].tolist(), strict=True)
-        objects = [thing(x * w, y * h, *(n[j] for n, j in zip(names, k, strict=True))) for (x, y), k in found]
+        objects = [
+            thing(x * w, y * h, *(n[j] for n, j in zip(names, k, strict=True)))
+            for (x, y), k in found
+        ]
         scenes.append({"image_filename": name, "objects": objects})
     write(root, {"scenes": scenes})
     back = Clevr.open(root, size=32, view="wide").take(torch.arange(3))
@@ -144,24 +160,40 @@ def rewrite(change):
 
 PICTURE = Path("images") / "val" / "CLEVR_val_000001.png"
 WRONG = {
-    "CLEVR_val_scenes.json: cannot be read; CLEVR has images/<split>": lambda root: scenes_file(root).unlink(),
-    "is not valid JSON (Unterminated string": lambda root: scenes_file(root).write_text('{"scenes": [{"image_fi'),
-    "is not valid JSON ('utf-8' codec": lambda root: scenes_file(root).write_bytes(b'{"scenes": "\x81"}'),
+    "CLEVR_val_scenes.json: cannot be read; CLEVR has images/<split>": lambda root: scenes_file(
+        root
+    ).unlink(),
+    "is not valid JSON (Unterminated string": lambda root: scenes_file(root).write_text(
+        '{"scenes": [{"image_fi'
+    ),
+    "is not valid JSON ('utf-8' codec": lambda root: scenes_file(root).write_bytes(
+        b'{"scenes": "\x81"}'
+    ),
     "holds no list of 'scenes'": lambda root: write(root, [1, 2]),
     "scene 2: 'image_filename' is None": rewrite(lambda s: s[1].pop("image_filename")),
     "scene 1: 'image_filename' is '../../x.png', not the name": rewrite(
         lambda s: s[0].update(image_filename="../../x.png")
     ),
     "scene 3: 'objects' is no list": rewrite(lambda s: s[2].pop("objects")),
-    "scene 1: 'objects' holds 13; at most 12": rewrite(lambda s: s[0].update(objects=[thing(9, 9)] * 13)),
+    "scene 1: 'objects' holds 13; at most 12": rewrite(
+        lambda s: s[0].update(objects=[thing(9, 9)] * 13)
+    ),
     "scene 2, object 3: 'color' is 'pink', not one of gray, red": rewrite(
         lambda s: s[1]["objects"][2].update(color="pink")
     ),
     "scene 2, object 1: 'shape' is None": rewrite(lambda s: s[1]["objects"].insert(0, 7)),
-    "scene 1, object 2: 'pixel_coords' is 'left'": rewrite(lambda s: s[0]["objects"][1].update(pixel_coords="left")),
-    "the scenes name 'CLEVR_val_000001.png', and there is no such file": lambda root: (root / PICTURE).unlink(),
-    "'CLEVR_val_000001.png' has another shape": lambda root: Image.new("RGB", (40, 32)).save(root / PICTURE),
-    "'CLEVR_val_000001.png' is not a picture": lambda root: (root / PICTURE).write_bytes(b"no picture"),
+    "scene 1, object 2: 'pixel_coords' is 'left'": rewrite(
+        lambda s: s[0]["objects"][1].update(pixel_coords="left")
+    ),
+    "the scenes name 'CLEVR_val_000001.png', and there is no such file": lambda root: (
+        root / PICTURE
+    ).unlink(),
+    "'CLEVR_val_000001.png' has another shape": lambda root: Image.new("RGB", (40, 32)).save(
+        root / PICTURE
+    ),
+    "'CLEVR_val_000001.png' is not a picture": lambda root: (root / PICTURE).write_bytes(
+        b"no picture"
+    ),
 }
 
 

@@ -11,10 +11,12 @@ import pytest
 from PIL import Image
 
 from recombine import cli
-from recombine.config import override
-from recombine.runtime import commit
-from recombine.store import read_json, read_rows, write_json
-from recombine.studies import MODULES, find
+from recombine.pipeline import executor
+from recombine.config import override, to_json
+from recombine.analysis.table import read_table
+from recombine.provenance import commit
+from recombine.store import read_json, write_json
+from recombine.studies import NAMES, find
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,6 +38,15 @@ def call(monkeypatch, capfd):
     return run
 
 
+def tag_values(plain) -> set[str]:
+    """All config types inside a JSON form."""
+    if isinstance(plain, list):
+        return set().union(*map(tag_values, plain))
+    if not isinstance(plain, dict):
+        return set()
+    return {plain["type"]}.union(*(tag_values(v) for v in plain.values()))
+
+
 def smoke(out: Path, *more: str) -> tuple[str, ...]:
     return ("run", "composition", "--scale", "smoke", "--device", "cpu", "--out", str(out), *more)
 
@@ -55,7 +66,7 @@ def out(tmp_path_factory) -> Path:
 @pytest.fixture
 def trained(out) -> Path:
     """The folder of the run that trained the model (not of a probe)."""
-    return out / "runs" / read_rows(out / "composition" / "rows.jsonl")[-1]["run"]
+    return out / "runs" / read_table(out / "composition" / "rows.parquet").where(kind="accuracy").column("run")[-1]
 
 
 def refused(result: tuple[int, str, str], *says: str) -> None:
@@ -72,11 +83,14 @@ def refused(result: tuple[int, str, str], *says: str) -> None:
 
 WRONG = [
     (("run", "nothing"), ("no study 'nothing'", "tour, composition")),
+    (("run", "objektives"), ("did you mean objectives?",)),
+    (("run", "composition", "--engine", "slrum"), ("--engine slrum", "did you mean slurm?")),
+    (("run", "composition", "--set", "recipe.train.stpes=3"), ("did you mean steps?",)),
     (("run", "composition", "--scale", "huge"), ("--scale huge", "smoke, laptop, full")),
     (("run", "composition", "--seeds", "-1"), ("--seeds -1",)),
     (("run", "composition", "--seeds", "many"), ("--seeds", "integer")),
     (("run", "composition", "--workers", "0"), ("--workers 0: must be positive",)),
-    (("run", "composition", "--set", "recipe.nothing=1"), ("no field 'nothing' in Recipe", "world")),
+    (("run", "composition", "--set", "recipe.nothing=1"), ("no field 'nothing' in recipe", "world")),
     (("run", "composition", "--set", "recipe.train.steps=soon"), ("recipe.train.steps", "'soon' is not of type int")),
     (("run", "composition", "--set", "recipe.train.steps=-3"), ("--set recipe.train: steps must be positive",)),
     (("run", "composition", "--set", "recipe.train.lr=NaN"), ("recipe.train.lr", "not a finite number")),
@@ -171,12 +185,12 @@ def test_the_list_names_every_study_with_question_paper_claims_and_cost(call):
     status, printed, _ = call("list", "--json")
     entries = {e["name"]: e for e in json.loads(printed)}
     assert status == 0
-    assert entries.keys() == {*MODULES, "tour"}
-    for name in MODULES:
+    assert entries.keys() == {*NAMES, "tour"}
+    for name in NAMES:
         assert entries[name]["question"].endswith("?")
         assert entries[name]["claims"]
         assert entries[name]["cost"].keys() == {"smoke", "laptop", "full"}
-    ids = [c["id"] for name in MODULES for c in entries[name]["claims"]]
+    ids = [c["id"] for name in NAMES for c in entries[name]["claims"]]
     assert len(ids) == len(set(ids))
     plain = call("list")[1]
     assert all(name in plain for name in entries)
@@ -184,28 +198,27 @@ def test_the_list_names_every_study_with_question_paper_claims_and_cost(call):
 
 def test_a_run_leaves_the_contracts_files(out, trained):
     assert {p.name for p in trained.iterdir()} == {
-        "config.json", "metrics.jsonl", "samples", "model.safetensors", "state.safetensors", "done.json"
+        "config.json", "rows.jsonl", "samples", "model.safetensors", "state.safetensors", "done.json"
     }  # fmt: skip
     study = out / "composition"
-    assert {"rows.jsonl", "claims.json", "figures", "index.html"} <= {p.name for p in study.iterdir()}
+    assert {"rows.parquet", "claims.json", "study.json", "figures", "samples", "index.html"} <= {p.name for p in study.iterdir()}
     assert list((study / "figures").glob("*.svg"))
     assert (out / "index.html").exists()
     assert not list(out.rglob("*.tmp"))
-    rows = read_rows(study / "rows.jsonl")
-    accuracies = [r for r in rows if r["kind"] == "accuracy"]
-    assert {r["step"] for r in accuracies} == {0, 4, 8}
-    assert all({"run", "seed", "step", "scale", "variant"} <= r.keys() for r in accuracies)
-    assert all(isinstance(v, (int, float, str, type(None))) for r in rows for v in r.values())
+    accuracies = read_table(study / "rows.parquet").where(kind="accuracy")
+    assert set(accuracies.unique("step")) == {0, 4, 8}
+    assert all(r[k] is not None for r in accuracies for k in ("run", "seed", "step", "scale", "variant"))
+    assert set(accuracies.unique("composition")) == {f"{i:03b}" for i in range(8)}
     claims = read_json(study / "claims.json")
     assert {c["verdict"] for c in claims} == {"smoke"}
-    assert all(c["provenance"]["runs"] == [trained.name] for c in claims)
+    assert all(trained.name in c["provenance"]["runs"] for c in claims)
 
 
 def test_claims_and_report_read_what_is_there(call, out):
     status, printed, _ = call("claims", out, "--json")
     assert status == 0
     assert json.loads(printed) == read_json(out / "composition" / "claims.json")
-    assert call("claims", out)[1].startswith("D5a\tsmoke\tcomposition")
+    assert "D5a\tsmoke\tcomposition" in call("claims", out)[1]
     assert call("claims", out / "composition") == call("claims", out), "the folder of one study will do"
     assert call("claims", out / "runs")[0] == 2
     status, printed, _ = call("report", out)
@@ -219,7 +232,7 @@ def test_what_was_trained_elsewhere_and_by_other_code_says_so(call, out, trained
         write_json(trained / "done.json", facts | {"device": "a GPU", "commit": "abc"})
         assert call(*smoke(out))[0] == 0
         said = read_json(out / "composition" / "study.json")["provenance"]
-        assert (said["device"], said["trained"], said["commit"]) == ("a GPU", "abc", commit())
+        assert ("a GPU" in said["device"], "abc" in said["trained"], said["commit"]) == (True, True, commit())
     finally:
         write_json(trained / "done.json", facts)
 
@@ -229,15 +242,15 @@ def weights(out: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def test_a_second_run_trains_nothing_and_gives_the_same_rows_and_a_fresh_one_trains_all_and_does_too(call, out):
-    rows, before = (out / "composition" / "rows.jsonl").read_bytes(), weights(out)
+    rows, before = (out / "composition" / "rows.parquet").read_bytes(), weights(out)
     assert call(*smoke(out))[0] == 0
     assert weights(out) == before
-    assert (out / "composition" / "rows.jsonl").read_bytes() == rows
+    assert (out / "composition" / "rows.parquet").read_bytes() == rows
     assert call(*smoke(out, "--fresh"))[0] == 0
     after = weights(out)
     assert {k: v[0] for k, v in after.items()} == {k: v[0] for k, v in before.items()}
     assert all(after[k][1] > before[k][1] for k in before), "probes and model are trained again"
-    assert (out / "composition" / "rows.jsonl").read_bytes() == rows
+    assert (out / "composition" / "rows.parquet").read_bytes() == rows
 
 
 @pytest.mark.parametrize("cut", [0, 100, -1])
@@ -247,8 +260,9 @@ def test_a_truncated_checkpoint_is_refused(call, out, trained, cut):
     whole = path.read_bytes()
     try:
         path.write_bytes(whole[:cut])
+        executor._OPENED.clear()  # as another process would find it
         assert call(*smoke(out))[0] == 0
-        refused(call(*smoke(out), "--seeds", "2"), str(path), "corrupt or cut off", "--fresh")
+        refused(call(*smoke(out), "--seeds", "2"), str(path), "was altered", "--fresh")
     finally:
         path.write_bytes(whole)
 
@@ -266,7 +280,7 @@ def test_a_truncated_state_is_refused_when_a_run_goes_on(call, out, trained):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"), [({"class": "subprocess.Popen"}, "outside the trusted packages"), ({"pool": 3}, "was altered")]
+    ("change", "says"), [({"config": {"type": "subprocess.Popen"}}, "was altered"), ({"parents": []}, "was altered")]
 )
 def test_a_run_folder_whose_config_is_a_strangers_is_refused(call, out, trained, change, says):
     path = trained / "config.json"
@@ -283,7 +297,7 @@ def test_a_run_folder_whose_config_is_a_strangers_is_refused(call, out, trained,
     [
         ("recipe.net.patch=5", "patch 5 does not divide a grid of 28x28"),
         ("recipe.seen=[[0,0,7]]", "[0, 0, 7] is no composition"),
-        ('signals=["loud"]', "'loud' is not one of balanced, raw"),
+        ('embedding_scales=["strong"]', "'strong' is not one of balanced, raw"),
     ],
 )
 def test_settings_that_do_not_fit_together_are_refused(call, out, setting, says):
@@ -298,20 +312,21 @@ def test_a_run_that_diverges_says_where_and_exits_with_one(call, out):
 
 
 def test_ctrl_c_says_how_to_go_on(call, monkeypatch):
-    def interrupted(name):
+    def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("recombine.studies.find", interrupted)
+    monkeypatch.setattr("recombine.studies.catalogue.catalogue", interrupted)
     status, _, complained = call("list")
     assert (status, len(complained.splitlines())) == (130, 1)
     assert "the same command goes on" in complained
 
 
-def test_one_study_is_told_whole_and_every_setting_it_names_can_be_set(call):
+def test_one_study_is_printed_whole_and_every_setting_it_names_can_be_set(call):
     status, printed, _ = call("list", "conditioning", "--scale", "smoke", "--json")
     facts, made = json.loads(printed), find("conditioning").settings("smoke")
     assert (status, facts["name"], [c["id"] for c in facts["claims"]]) == (0, "conditioning", ["D5"])
-    plain = {k: v for k, v in facts["settings"].items() if not v[:1].isupper()}
+    tags = tag_values(to_json(made))
+    plain = {k: v for k, v in facts["settings"].items() if v not in tags}
     assert len(plain) > 30
     assert plain["recipe.world.size"] == str(made.recipe.world.size)
     assert override(made, *(f"{k}={v}" for k, v in plain.items())) == made

@@ -1,4 +1,5 @@
-"""EDM: levels and back, the preconditioned network as a Denoiser, its loss, and exact sampling of a known law."""
+"""EDM: levels and back, the preconditioned network as a Denoiser, its loss, and exact sampling of a
+known law."""
 
 import math
 
@@ -6,8 +7,8 @@ import pytest
 import torch
 
 from recombine.config import UsageError, from_json, to_json
+from recombine.nets.layout_encoder import GlobalConfig, Grid, List
 from recombine.nets.local import LocalConfig
-from recombine.nets.layout_encoder import Grid, List, GlobalConfig
 from recombine.nets.unet import UNetConfig
 from recombine.objectives.diffusion import Draw
 from recombine.objectives.edm import Edm, Karras
@@ -18,9 +19,16 @@ from recombine.theory.mixtures import Exact, Mixture, unconditional
 from recombine.worlds.layout import Layout
 
 EDM = Edm()
-PLACES = Layout.of(torch.rand(4, 3, 2, generator=seeded("layout")))
-TWO = Mixture(torch.tensor([0.3, 0.7]).log(), torch.tensor([[-0.6, 0.3], [0.6, -0.2]]), torch.full((2, 2), 0.01))
-NETS = [GlobalConfig(UNetConfig((8, 16), blocks=1, heads=2, told=16)), LocalConfig(4, 1, 16, 2, 2)]
+LAYOUT = Layout.of(torch.rand(4, 3, 2, generator=seeded("layout")))
+TWO = Mixture(
+    torch.tensor([0.3, 0.7]).log(),
+    torch.tensor([[-0.6, 0.3], [0.6, -0.2]]),
+    torch.full((2, 2), 0.01),
+)
+NETS = [
+    GlobalConfig(UNetConfig((8, 16), blocks=1, heads=2, embedding=16)),
+    LocalConfig(4, 1, 16, 2, 2),
+]
 
 
 def test_levels_run_from_nothing_to_the_highest_and_back():
@@ -46,14 +54,22 @@ def test_the_network_sees_and_should_answer_numbers_of_size_one_at_every_level()
     x = 0.5 * torch.randn(20_000, 4, generator=seeded("data"))
     for t in (0.05, 0.3, 0.6, 1.0):
         times = torch.full((len(x),), t)
-        loss = EDM.loss(net, x, None, Draw(times, torch.randn(x.shape, generator=seeded("noise", int(100 * t)))))
+        loss = EDM.loss(
+            net, x, None, Draw(times, torch.randn(x.shape, generator=seeded("noise", int(100 * t))))
+        )
         assert abs(seen["x"].std() - 1) < 0.02
         assert abs(loss.mean() - 1) < 0.03
 
 
 def test_the_loss_is_the_denoisers_error_in_units_of_out():
-    net = lambda x, t, c: torch.tanh(x) * t[:, None, None, None]  # noqa: E731
-    x, draw = torch.randn(4, 3, 8, 8, generator=seeded("x")), EDM.draw(torch.Size((4, 3, 8, 8)), seeded("draw"))
+
+    def net(x, t, condition):
+        return torch.tanh(x) * t[:, None, None, None]
+
+    x, draw = (
+        torch.randn(4, 3, 8, 8, generator=seeded("x")),
+        EDM.draw(torch.Size((4, 3, 8, 8)), seeded("draw")),
+    )
     answer = EDM.denoiser(net)(noised(EDM.schedule, x, draw.t, draw.noise), draw.t, None)
     error = ((answer - x) / EDM.scales(draw.t, x)[2]).square().mean((1, 2, 3))
     torch.testing.assert_close(EDM.loss(net, x, None, draw), error, rtol=1e-3, atol=1e-4)
@@ -71,24 +87,38 @@ def test_levels_are_drawn_log_normally():
 
 def test_the_answer_of_zero_is_the_best_denoiser_of_a_normal_law():
     zero = EDM.denoiser(lambda x, t, c: torch.zeros_like(x))
-    exact = Exact(unconditional(Mixture(torch.zeros(1), torch.zeros(1, 3), torch.full((1, 3), 0.25))), EDM.schedule)
+    exact = Exact(
+        unconditional(Mixture(torch.zeros(1), torch.zeros(1, 3), torch.full((1, 3), 0.25))),
+        EDM.schedule,
+    )
     x, t = torch.randn(8, 3, generator=seeded("x")), torch.linspace(0, 1, 8)
     torch.testing.assert_close(zero(x, t, None), exact(x, t, None))
 
 
 def test_heun_follows_the_flow_of_a_normal_law_to_second_order():
-    zero, noise = EDM.denoiser(lambda x, t, c: torch.zeros_like(x)), torch.ones(1, 1, dtype=torch.float64)
+    zero, noise = (
+        EDM.denoiser(lambda x, t, c: torch.zeros_like(x)),
+        torch.ones(1, 1, dtype=torch.float64),
+    )
     high = EDM.schedule.sigma(torch.tensor(1.0)).item()
-    off = lambda solver: abs(solver.sample(zero, EDM.schedule, noise, None) * math.hypot(0.5, high) / (0.5 * high) - 1)  # noqa: E731
+
+    def off(solver):
+        end = solver.sample(zero, EDM.schedule, noise, None)
+        return abs(end * math.hypot(0.5, high) / (0.5 * high) - 1)
+
     assert off(Heun(18)) < 0.05
     assert off(Heun(36)) < off(Heun(18)) / 3
     assert off(Heun(18)) < off(Euler(36))
 
 
-@pytest.mark.parametrize("solver", [Heun(24), Euler(100), Ancestral(100)], ids=lambda s: type(s).__name__)
-def test_the_houses_solvers_sample_a_mixture(solver):
+@pytest.mark.parametrize(
+    "solver", [Heun(24), Euler(100), Ancestral(100)], ids=lambda s: type(s).__name__
+)
+def test_the_solvers_sample_a_mixture(solver):
     denoiser = Exact(unconditional(TWO), EDM.schedule)
-    found = solver.sample(denoiser, EDM.schedule, torch.randn(4000, 2, generator=seeded("n")), None, seeded("rng"))
+    found = solver.sample(
+        denoiser, EDM.schedule, torch.randn(4000, 2, generator=seeded("n")), None, seeded("rng")
+    )
     right = found[:, 0] > 0
     assert abs(right.float().mean() - 0.7) < 0.03
     assert (found[right].mean(0) - TWO.mean[1]).abs().max() < 0.02
@@ -96,33 +126,44 @@ def test_the_houses_solvers_sample_a_mixture(solver):
 
 
 @pytest.mark.parametrize("config", NETS, ids=lambda c: type(c).__name__)
-def test_networks_that_are_told_places_train_and_sample(config):
+def test_networks_with_a_layout_train_and_sample(config):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         net = config.build(List(), (3, 16, 16))
-    x, draw = torch.randn(4, 3, 16, 16, generator=seeded("x")), EDM.draw(torch.Size((4, 3, 16, 16)), seeded("draw"))
-    loss = EDM.loss(net, x, PLACES, draw)
+    x, draw = (
+        torch.randn(4, 3, 16, 16, generator=seeded("x")),
+        EDM.draw(torch.Size((4, 3, 16, 16)), seeded("draw")),
+    )
+    loss = EDM.loss(net, x, LAYOUT, draw)
     assert loss.shape == (4,)
     loss.mean().backward()
     assert all(p.grad is not None for p in net.layout.parameters())
     with torch.no_grad():
-        out = EDM.sample(net, (3, 16, 16), PLACES, seeded("s"), Heun(3))
+        out = EDM.sample(net, (3, 16, 16), LAYOUT, seeded("s"), Heun(3))
         guided = Guided(EDM.denoiser(net), 2.0)
-        assert EDM.follow(guided, (3, 16, 16), PLACES, seeded("s"), Euler(2)).shape == out.shape == x.shape
-    assert torch.equal(out, EDM.sample(net, (3, 16, 16), PLACES, seeded("s"), Heun(3)))
+        assert (
+            EDM.follow(guided, (3, 16, 16), LAYOUT, seeded("s"), Euler(2)).shape
+            == out.shape
+            == x.shape
+        )
+    assert torch.equal(out, EDM.sample(net, (3, 16, 16), LAYOUT, seeded("s"), Heun(3)))
 
 
-def test_balance_counts_patches_with_and_without_a_place_alike():
+def test_balance_weights_patches_with_and_without_a_location():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         net = LocalConfig(4, 1, 16, 2, 2).build(Grid(cells=4), (3, 16, 16))
     layout = Layout.of(torch.tensor([[[0.1, 0.1]], [[0.6, 0.6]], [[0.1, 0.9]]])).keep(
         torch.tensor([[1], [1], [0]]).bool()
     )
-    x, draw = torch.randn(3, 3, 16, 16, generator=seeded("x")), EDM.draw(torch.Size((3, 3, 16, 16)), seeded("draw"))
+    x, draw = (
+        torch.randn(3, 3, 16, 16, generator=seeded("x")),
+        EDM.draw(torch.Size((3, 3, 16, 16)), seeded("draw")),
+    )
     seen = net.sees(layout)[:, None].expand(-1, 3, -1, -1)
     error = (
-        Edm().scales(draw.t, x)[0] * (EDM.schedule.sigma(draw.t)[:, None, None, None] / 0.5 * x - 0.5 * draw.noise)
+        Edm().scales(draw.t, x)[0]
+        * (EDM.schedule.sigma(draw.t)[:, None, None, None] / 0.5 * x - 0.5 * draw.noise)
     ) ** 2
     for balance in (0.0, 0.5, 0.8):
         loss = Edm(balance=balance).loss(net, x, layout, draw)
@@ -131,12 +172,16 @@ def test_balance_counts_patches_with_and_without_a_place_alike():
             torch.testing.assert_close(loss[i], balance * parts[0] + (1 - balance) * parts[1])
         torch.testing.assert_close(loss[2], error[2].mean())
     whole = LocalConfig(4, 3, 16, 2, 2).build(Grid(cells=4), (3, 16, 16))
-    torch.testing.assert_close(Edm(balance=0.5).loss(whole, x, layout, draw), Edm().loss(whole, x, layout, draw))
+    torch.testing.assert_close(
+        Edm(balance=0.5).loss(whole, x, layout, draw), Edm().loss(whole, x, layout, draw)
+    )
     with pytest.raises(UsageError, match="balance needs a local network"):
         Edm(balance=0.5).loss(lambda *a: x, x, layout, draw)
 
 
-@pytest.mark.parametrize("make", [lambda: Karras(low=0.0), lambda: Edm(data=0.0), lambda: Edm(balance=1.5)])
+@pytest.mark.parametrize(
+    "make", [lambda: Karras(low=0.0), lambda: Edm(data=0.0), lambda: Edm(balance=1.5)]
+)
 def test_impossible_settings_are_refused(make):
     with pytest.raises(ValueError, match=r"low|data|balance"):
         make()

@@ -5,12 +5,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recombine.config import UsageError, digest, from_json, to_json
 from recombine.worlds.factors import Condition, Factor, FactorSpace, Split, at_most_one_new, code
 
 
 def space_of(*sizes: int) -> FactorSpace:
-    return FactorSpace(tuple(Factor(f"f{k}", tuple(f"v{i}" for i in range(n))) for k, n in enumerate(sizes)))
+    return FactorSpace(
+        tuple(Factor(f"f{k}", tuple(f"v{i}" for i in range(n))) for k, n in enumerate(sizes))
+    )
 
 
 few = settings(max_examples=40, deadline=None)
@@ -60,7 +61,11 @@ def test_level_is_the_least_hamming_distance_to_a_seen_composition(drawn):
     seen = torch.tensor(split.seen)
     for level, found in split.levels(space).items():
         for composition in found:
-            assert level == (seen != torch.tensor(composition)).sum(1).min().item() == split.level(composition)
+            assert (
+                level
+                == (seen != torch.tensor(composition)).sum(1).min().item()
+                == split.level(composition)
+            )
 
 
 @few
@@ -79,7 +84,9 @@ def test_one_changed_factor_moves_the_level_by_at_most_one(drawn):
     space, split = space_and_split(drawn)
     for one in space.compositions[:20]:
         for two in space.compositions[:20]:
-            assert abs(split.level(one) - split.level(two)) <= sum(a != b for a, b in zip(one, two, strict=True))
+            assert abs(split.level(one) - split.level(two)) <= sum(
+                a != b for a, b in zip(one, two, strict=True)
+            )
 
 
 @given(sizes)
@@ -99,11 +106,6 @@ def test_a_split_needs_compositions_of_one_length(seen):
         Split(seen)
 
 
-def test_a_wrong_split_in_a_config_is_a_usage_error():
-    with pytest.raises(UsageError, match="at least one"):
-        from_json({**to_json(Split(((0,),))), "seen": []}, Split)
-
-
 def test_a_level_of_the_wrong_length_is_an_error():
     with pytest.raises(ValueError, match=r"shorter|longer"):
         at_most_one_new(space_of(2, 2)).level((0, 1, 1))
@@ -112,14 +114,6 @@ def test_a_level_of_the_wrong_length_is_an_error():
 def test_a_factor_needs_a_value():
     with pytest.raises(ValueError, match="at least one value"):
         FactorSpace((Factor("empty", ()),))
-
-
-@few
-@given(seen_in())
-def test_splits_and_spaces_survive_json(drawn):
-    space, split = space_and_split(drawn)
-    assert from_json(to_json(split), Split) == split
-    assert digest(from_json(to_json(space), FactorSpace)) == digest(space)
 
 
 def test_conditions_drop_factors_without_touching_the_rest():

@@ -2,7 +2,6 @@ import copy
 import json
 import pickle
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -10,9 +9,9 @@ import pytest
 import torch
 from PIL import Image
 
-from recombine.config import UsageError, digest, from_json, override, to_json
+from recombine.config import UsageError, config, digest, from_json, override, to_json
 from recombine.rng import seeded
-from recombine.studies.recipe import Recipe
+from recombine.runs.recipe import Recipe
 from recombine.worlds.world import World
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
@@ -49,14 +48,14 @@ def test_the_table_becomes_the_factor_space(root):
     assert isinstance(folder, World)
 
 
-def test_what_a_study_would_take_from_it_is_told_line_by_line(root):
-    assert list(Folder.open(root).told())[1:] == [
+def test_what_a_study_would_take_from_it_is_reported_line_by_line(root):
+    assert list(Folder.open(root).report())[1:] == [
         "numbers: color 2",
         "seen: disc red (2), disc blue (1), cone red (1)",
         "level 1: cone blue (no pictures)",
         "size: 6 x 4; patches 1, 2 divide it, but not tokenizers, which shrink it by four",
     ]
-    assert "patches 1, 2, 4, 8 divide it, and tokenizers" in list(Folder.open(root, size=8).told())[-1]
+    assert "patches 1, 2, 4, 8 divide it, and tokenizers" in list(Folder.open(root, size=8).report())[-1]
 
 
 def test_render_draws_pictures_of_the_composition_with_their_own_values(root):
@@ -134,7 +133,7 @@ def test_a_folder_is_a_plain_frozen_config(root):
 
 
 def test_a_path_can_be_set_where_a_world_stands(root):
-    @dataclass(frozen=True)
+    @config("test/folder-setting")
     class Setting:
         world: World
         shapes: Shapes2D
@@ -148,19 +147,19 @@ def test_a_path_can_be_set_where_a_world_stands(root):
 
 
 def test_fields_of_a_folder_are_set_beside_it_in_any_order(root):
-    """Pictures of other sizes are no trouble where a size is told, in whichever order."""
+    """Pictures of other sizes are no trouble where a size is given, in whichever order."""
     Image.new("RGB", (9, 9), (50, 0, 255)).save(root / "e.png")
     (root / "other.csv").write_text(TABLE + "e.png,cone,blue,0.1,1.0\n")
-    told = [f"world={root}", "world.size=4", "world.table=other.csv", 'world.factors=["color","shape"]']
-    found = [override(Recipe(), *order).world for order in (told, told[::-1])]
+    given = [f"world={root}", "world.size=4", "world.table=other.csv", 'world.factors=["color","shape"]']
+    found = [override(Recipe(), *order).world for order in (given, given[::-1])]
     assert found[0] == found[1] == Folder.open(root, "other.csv", ("color", "shape"), 4)
     assert found[0].content
     with pytest.raises(UsageError, match="set size to make them equal"):
-        override(Recipe(), *told[:1], *told[2:])
+        override(Recipe(), *given[:1], *given[2:])
 
 
 def test_a_folder_given_as_json_is_read_like_any_other(root):
-    plain = json.dumps({"class": "recombine.worlds.folder.Folder", "path": str(root), "size": 4})
+    plain = json.dumps({"type": Folder.tag, "path": str(root), "size": 4})
     assert override(Recipe(), f"world={plain}").world == Folder.open(root, size=4)
 
 
@@ -232,4 +231,4 @@ def test_the_documented_example_runs(tmp_path, monkeypatch):
     for block in blocks:
         exec(block, names)
     assert isinstance(names["world"], Folder)
-    assert names["images"].shape == (3, 3, 32, 32)
+    assert names["world"].image_shape == (3, 32, 32)

@@ -1,23 +1,24 @@
-"""The local network: what a pixel depends on is its patch, all of its patch, and nothing but its patch."""
+"""The local network: what a pixel depends on is its patch, all of its patch, and nothing but its
+patch."""
 
 import pytest
 import torch
 
 from recombine.config import UsageError, from_json, to_json
-from recombine.nets.local import LocalConfig, LocalNet
 from recombine.nets.layout_encoder import Grid, List
+from recombine.nets.local import LocalConfig, LocalNet
 from recombine.rng import seeded
 from recombine.worlds.layout import Layout
 
 CELLS, SIDE = 8, 16
-PLACES = Layout.of(torch.tensor([[[0.3, 0.3], [0.9, 0.9], [0.05, 0.6], [0.55, 0.45]]]))
+LAYOUT = Layout.of(torch.tensor([[[0.3, 0.3], [0.9, 0.9], [0.05, 0.6], [0.55, 0.45]]]))
 
-WAYS = (
-    {"told": "patch"},
-    {"told": "cell"},
+OPTIONS = (
+    {"layout_scope": "patch"},
+    {"layout_scope": "cell"},
     {"fine": 8},
     {"always": True},
-    {"told": "cell", "always": True, "fine": 8},
+    {"layout_scope": "cell", "always": True, "fine": 8},
 )
 
 
@@ -41,7 +42,9 @@ def picture(count: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
 def patch(row: int, column: int, reach: int) -> torch.Tensor:
     """The pixels of the patch around a pixel's cell."""
     inside, side = torch.zeros(SIDE, SIDE, dtype=torch.bool), SIDE // CELLS
-    rows, columns = ((max(0, (i // side - reach)) * side, (i // side + reach + 1) * side) for i in (row, column))
+    rows, columns = (
+        (max(0, (i // side - reach)) * side, (i // side + reach + 1) * side) for i in (row, column)
+    )
     inside[slice(*rows), slice(*columns)] = True
     return inside
 
@@ -54,57 +57,68 @@ def test_gradients_are_zero_outside_the_patch_and_nowhere_inside(reach, where, s
     x.requires_grad_()
     inside = patch(*where, reach)
     for channel in range(3):
-        (pulled,) = torch.autograd.grad(net(x, t, PLACES)[0, channel, *where], x)
+        (pulled,) = torch.autograd.grad(net(x, t, LAYOUT)[0, channel, *where], x)
         assert (pulled[..., ~inside] == 0).all()
         assert (pulled[..., inside] != 0).all()
 
 
 @pytest.mark.parametrize("layout_encoder", [Grid(cells=CELLS), List()], ids=["grid", "list"])
 @pytest.mark.parametrize(("reach", "stages"), [(0, 1), (1, 2), (2, 1), (2, 2), (7, 2)])
-@pytest.mark.parametrize("more", WAYS, ids=str)
-def test_a_place_changes_every_pixel_whose_patch_holds_it_and_no_other(layout_encoder, reach, stages, more):
+@pytest.mark.parametrize("more", OPTIONS, ids=str)
+def test_a_location_changes_every_pixel_whose_patch_holds_it_and_no_other(
+    layout_encoder, reach, stages, more
+):
     net, (x, t) = opened(reach, layout_encoder, stages=stages, **more), picture()
     for slot in range(4):
-        changed = (net(x, t, PLACES) != net(x, t, PLACES.without(slot)))[0].any(0)
-        column, row = (PLACES.at[0, slot] * SIDE).long().tolist()
+        changed = (net(x, t, LAYOUT) != net(x, t, LAYOUT.without(slot)))[0].any(0)
+        column, row = (LAYOUT.at[0, slot] * SIDE).long().tolist()
         assert torch.equal(changed, patch(row, column, reach))
 
 
-@pytest.mark.parametrize("more", WAYS, ids=str)
+@pytest.mark.parametrize("more", OPTIONS, ids=str)
 def test_a_cell_is_denoised_from_its_patch_alone(more):
-    """The literal form: keep one patch and its layout, put junk everywhere else, and the cell's answer is the same."""
+    """The literal form: keep one patch and its locations, put junk everywhere else, and the cell's
+    output is the same."""
     net, (x, t) = opened(2, **more), picture()
-    whole = net(x, t, PLACES)
+    whole = net(x, t, LAYOUT)
     for row, column in ((0, 0), (7, 8), (14, 15), (9, 2)):
         inside = patch(row, column, 2)
         junk = torch.where(inside, x, 1e3 * torch.randn(x.shape, generator=seeded("junk")))
-        at = (PLACES.at * SIDE).long()
-        told = PLACES.keep(inside[at[..., 1], at[..., 0]])
-        assert torch.equal(net(junk, t, told)[..., row, column], whole[..., row, column])
+        at = (LAYOUT.at * SIDE).long()
+        given = LAYOUT.keep(inside[at[..., 1], at[..., 0]])
+        assert torch.equal(net(junk, t, given)[..., row, column], whole[..., row, column])
 
 
 @pytest.mark.parametrize("fine", [0, 8])
 def test_the_largest_reach_gives_the_whole_picture_with_the_same_weights(fine):
     far, close, (x, t) = opened(CELLS - 1, fine=fine), opened(1, fine=fine), picture()
-    assert {k: v.shape for k, v in far.state_dict().items()} == {k: v.shape for k, v in close.state_dict().items()}
+    assert {k: v.shape for k, v in far.state_dict().items()} == {
+        k: v.shape for k, v in close.state_dict().items()
+    }
     x.requires_grad_()
-    (pulled,) = torch.autograd.grad(far(x, t, PLACES)[0, 0, 0, 0], x)
+    (pulled,) = torch.autograd.grad(far(x, t, LAYOUT)[0, 0, 0, 0], x)
     assert (pulled != 0).all()
-    assert (far(x, t, PLACES) != far(x, t, PLACES.without(1))).all()
+    assert (far(x, t, LAYOUT) != far(x, t, LAYOUT.without(1))).all()
 
 
 @pytest.mark.parametrize(("cells", "side"), [(8, 24), (8, 32), (4, 32)])
 @pytest.mark.parametrize("reach", [0, 1, 2])
 def test_convolutions_over_pixels_end_within_the_patch_whatever_the_cells_are(cells, side, reach):
     """Cells of three pixels are not folded; of those of eight, few layers see little."""
-    net = LocalConfig(cells, reach, width=16, depth=2, heads=2, fine=4).build(List(), (3, side, side)).fine
+    net = (
+        LocalConfig(cells, reach, width=16, depth=2, heads=2, fine=4)
+        .build(List(), (3, side, side))
+        .fine
+    )
     with torch.no_grad():
         for p in net.parameters():
             p.normal_(generator=seeded("weights", *p.shape))
     x = torch.randn(1, 3, side, side, generator=seeded("x")).requires_grad_()
     tokens, m = torch.randn(1, cells**2, 16, generator=seeded("tokens")), side // cells
     for row, column in ((0, 0), (2 * m, 3 * m - 1), (3 * m - 1, 2 * m)):
-        (pulled,) = torch.autograd.grad(net(x, tokens, torch.ones(1, 16), cells)[0, 0, row, column], x)
+        (pulled,) = torch.autograd.grad(
+            net(x, tokens, torch.ones(1, 16), cells)[0, 0, row, column], x
+        )
         felt = pulled[0].ne(0).any(0).nonzero() // m
         far = (felt - torch.tensor([row // m, column // m])).abs().max()
         assert far <= reach
@@ -112,30 +126,33 @@ def test_convolutions_over_pixels_end_within_the_patch_whatever_the_cells_are(ce
 
 
 def test_a_network_with_convolutions_starts_at_zero():
-    net, (x, t) = LocalConfig(CELLS, 1, 32, 4, 2, fine=8, always=True).build(List(), (3, SIDE, SIDE)), picture()
-    assert not net(x, t, PLACES).any()
+    net, (x, t) = (
+        LocalConfig(CELLS, 1, 32, 4, 2, fine=8, always=True).build(List(), (3, SIDE, SIDE)),
+        picture(),
+    )
+    assert not net(x, t, LAYOUT).any()
 
 
 def test_a_cell_knows_where_it_is():
     net, t = opened(1), torch.tensor([0.4])
-    out = net(torch.zeros(1, 3, SIDE, SIDE), t, PLACES.null())
+    out = net(torch.zeros(1, 3, SIDE, SIDE), t, LAYOUT.null())
     cells = out.unfold(2, 2, 2).unfold(3, 2, 2).permute(0, 2, 3, 1, 4, 5).reshape(CELLS**2, -1)
     assert torch.cdist(cells, cells)[~torch.eye(CELLS**2, dtype=torch.bool)].min() > 1e-4
 
 
 @pytest.mark.parametrize("reach", [0, 2, 7])
-def test_sees_marks_the_pixels_that_a_condition_can_change(reach):
+def test_sees_says_which_pixels_a_condition_can_change(reach):
     net, (x, t) = opened(reach), picture()
-    told = PLACES.keep(torch.tensor([[True, False, True, False]]))
-    changed = (net(x, t, told) != net(x, t, told.null())).any(1)
-    assert torch.equal(net.sees(told), changed)
-    assert not net.sees(told.null()).any()
+    given = LAYOUT.keep(torch.tensor([[True, False, True, False]]))
+    changed = (net(x, t, given) != net(x, t, given.null())).any(1)
+    assert torch.equal(net.sees(given), changed)
+    assert not net.sees(given.null()).any()
 
 
 def test_pictures_and_half_precision_do_not_leak():
     net, (x, t) = opened(1), picture(2)
-    both = Layout(*(torch.cat([part, part.roll(1, 1)]) for part in PLACES))
-    torch.testing.assert_close(net(x, t, both)[:1], net(x[:1], t[:1], PLACES), rtol=1e-4, atol=1e-4)
+    both = Layout(*(torch.cat([part, part.roll(1, 1)]) for part in LAYOUT))
+    torch.testing.assert_close(net(x, t, both)[:1], net(x[:1], t[:1], LAYOUT), rtol=1e-4, atol=1e-4)
     x.requires_grad_()
     with torch.autocast("cpu", torch.bfloat16):
         (pulled,) = torch.autograd.grad(net(x, t, both)[0, 0, 7, 8], x)
@@ -152,7 +169,16 @@ def test_radii_add_up_to_the_reach():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"reach": 16}, {"reach": -1}, {"width": 30}, {"depth": 3}, {"cells": 0}, {"heads": 3}, {"fine": -1}]
+    "bad",
+    [
+        {"reach": 16},
+        {"reach": -1},
+        {"width": 30},
+        {"depth": 3},
+        {"cells": 0},
+        {"heads": 3},
+        {"fine": -1},
+    ],
 )
 def test_impossible_networks_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):

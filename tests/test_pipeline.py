@@ -16,7 +16,7 @@ from recombine.pipeline.executor import execute, is_finished, obtain
 from recombine.pipeline.job import Job, Task, ancestors, digest_of, folder_of
 from recombine.pipeline.plan import Command, missing, planned, ready
 from recombine.pipeline.run import collect, run
-from recombine.pipeline.worker import TaskFailed, carry_out
+from recombine.pipeline.worker import carry_out
 from recombine.runtime import Runtime
 from recombine.store import RunFolder
 
@@ -141,7 +141,7 @@ def test_a_cycle_is_one_line():
 
 
 def test_a_failure_leaves_the_rest_to_be_done_and_is_told_at_the_end(tmp_path):
-    with pytest.raises(TaskFailed, match="this cannot be done"):
+    with pytest.raises(UsageError, match="this cannot be done"):
         carry_out([Broken(), ChildOfBroken(), Leaf("a")], tmp_path, QUIET, {})
     assert DONE == ["root", "a"]
 

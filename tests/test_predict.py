@@ -24,7 +24,11 @@ class Axes(World):
 
     @property
     def space(self) -> FactorSpace:
-        return FactorSpace(tuple(Factor(n, ("0", "1"), 1, (0.0,), (m,)) for n, m in zip("xy", self.mu, strict=True)))
+        return FactorSpace(
+            tuple(
+                Factor(n, ("0", "1"), 1, (0.0,), (m,)) for n, m in zip("xy", self.mu, strict=True)
+            )
+        )
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -52,22 +56,26 @@ def test_a_world_that_is_the_theory_gives_the_theorys_own_numbers():
     assert list(found.a.values()) == pytest.approx(moment.tolist(), rel=0.03)
 
 
-def test_in_the_theorys_world_all_four_spaces_agree_when_told_raw():
+def test_in_the_theorys_world_all_four_spaces_agree_at_the_raw_scale():
     for space in SPACES:
-        assert signals(Axes(), space, raw=True).mu == pytest.approx((1.0, 2.0), rel=1e-4)
-    assert signals(Axes(), "told").mu == pytest.approx((1.0, 1.0)), "balanced: in units of the distance between classes"
+        assert signals(Axes(), space, "raw").mu == pytest.approx((1.0, 2.0), rel=1e-4)
+    assert signals(Axes(), "condition").mu == pytest.approx((1.0, 1.0)), (
+        "balanced: in units of the distance between classes"
+    )
 
 
 def test_the_pixel_signal_of_colour_is_its_distance_times_the_root_of_the_area():
     world = Circles(color_signal=0.3, wander=0.0, size_spread=0.0)
     found = dict(zip(("color", "size"), signals(world, "pixels", count=64).mu, strict=True))
-    one = world.draw(torch.tensor([[1.0, 1, 1, 0.65]]), torch.full((1, 2), 0.5), torch.zeros(1, 3))[0, 0]
+    one = world.render_values(torch.tensor([[1.0, 1, 1, 0.65]]), torch.full((1, 2), 0.5), torch.zeros(1, 3))[
+        0, 0
+    ]
     assert found["color"] == pytest.approx(math.sqrt(2) * 0.3 * float(one.norm()), rel=1e-4)
 
 
 @pytest.mark.parametrize("space", SPACES)
 def test_a_factors_rate_grows_with_its_own_signal_and_spread(space):
-    rates = lambda **world: signals(Circles(**world), space, raw=True, count=256).a  # noqa: E731
+    rates = lambda **world: signals(Circles(**world), space, "raw", count=256).a  # noqa: E731
     weak, strong = rates(color_signal=0.1), rates(color_signal=0.2)
     assert strong["color"] > 3.5 * weak["color"]
     assert rates(color_spread=0.4)["color"] > rates(color_spread=0.1)["color"]
@@ -82,12 +90,16 @@ def test_wandering_blurs_the_mean_picture_but_not_the_pair():
 
 
 def test_worlds_with_more_or_other_factors_have_signals_too():
-    assert signals(Circles(background_signal=0.3), "pixels", count=64).names == ("color", "size", "background")
+    assert signals(Circles(background_signal=0.3), "pixels", count=64).names == (
+        "color",
+        "size",
+        "background",
+    )
     shapes = signals(Shapes2D(), "pixels", count=64)
     assert min(shapes.mu) > 0
     assert shapes.spread[0] == 0
-    with pytest.raises(ValueError, match="shape has no numbers"):
-        signals(Shapes2D(), "told", count=64)
+    with pytest.raises(ValueError, match="shape has no values"):
+        signals(Shapes2D(), "condition", count=64)
 
 
 def test_times_are_those_of_the_one_layer_model():
@@ -112,7 +124,9 @@ def test_the_path_runs_straight_for_equal_signals_and_bends_to_the_stronger_one(
     assert bent.share[half, 0] < 0.6
     assert (bent.share[-1] > 0.95).all()
     turn = bent.share[:, 0]
-    assert (turn.cummax(0).values - turn).max() > 0.05, "the weak concept falls back before it is learned"
+    assert (turn.cummax(0).values - turn).max() > 0.05, (
+        "the weak concept falls back before it is learned"
+    )
 
 
 @pytest.mark.parametrize("weak", [0.9, 0.45, 0.3])

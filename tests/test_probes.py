@@ -5,18 +5,12 @@ import torch
 from tiny import QUIET
 
 from recombine.evaluate.intervals import wilson
-from recombine.evaluate.probes import (
-    Probe,
-    ProbeConfig,
-    Oracle,
-    TrainedProbe,
-    real_accuracy,
-    refused,
-    score,
-    train_probe,
-)
-from recombine.evaluate.corrupted import imperfect, others, patched, corrupted, strayed
+from recombine.evaluate.corrupted import corrupted, imperfect, others, patched, strayed
+from recombine.evaluate.probes import Oracle, Probe, TrainedProbe, real_accuracy, refused, score
+from recombine.pipeline.executor import obtain
+from recombine.pipeline.job import Work
 from recombine.rng import seeded
+from recombine.runs.probes import ProbeCheck, ProbeRun
 from recombine.train.fit import TrainConfig
 from recombine.worlds.factors import at_most_one_new
 from recombine.worlds.shapes2d import Shapes2D
@@ -26,8 +20,9 @@ SPLIT = at_most_one_new(WORLD.space)
 STEPS = {"linear": 60, "cnn": 40, "open-set": 80}
 
 
-def config(kind: str) -> ProbeConfig:
-    return ProbeConfig(WORLD, kind, TrainConfig(steps=STEPS[kind], batch=128, lr=5e-3, warmup=5, ema=0.9))
+def run_of(kind: str) -> ProbeRun:
+    train = TrainConfig(steps=STEPS[kind], batch=128, lr=5e-3, warmup=5, ema=0.9)
+    return ProbeRun(WORLD, kind, train)
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +32,11 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def probes(root) -> dict[str, Probe]:
-    """`shown` is a open_set one that also learned from what lies between compositions, which takes longer than there is here."""
+    """`shown` is an open-set probe that also learned from pictures between compositions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Shapes2D, "interpolates", False)
-        trained = {kind: train_probe(config(kind), root, QUIET) for kind in STEPS}
-    shown = train_probe(config("open-set"), root / "shown", QUIET)
+        trained = {kind: obtain(run_of(kind), root, QUIET) for kind in STEPS}
+    shown = obtain(run_of("open-set"), root / "shown", QUIET)
     return {"oracle": Oracle(WORLD), **trained, "shown": shown}
 
 
@@ -64,7 +59,7 @@ def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chan
 
 
 @pytest.mark.parametrize("name", ["linear", "cnn", "open-set"])
-def test_pictures_are_judged_one_by_one(probes, name):
+def test_pictures_are_read_one_by_one(probes, name):
     images, _ = pictures(12)
     whole = probes[name](images)
     assert torch.equal(whole[5:9], probes[name](images[5:9]))
@@ -72,7 +67,7 @@ def test_pictures_are_judged_one_by_one(probes, name):
 
 
 def test_a_trained_probe_comes_back_from_disk_the_same(root, probes):
-    again = train_probe(config("linear"), root, QUIET)
+    again = run_of("linear").open(Work(run_of("linear"), root, QUIET))
     theirs = dict(probes["linear"].net.named_parameters())
     assert isinstance(again, TrainedProbe)
     assert all(torch.equal(p, theirs[k]) for k, p in again.net.named_parameters())
@@ -95,18 +90,27 @@ def test_a_score_counts_pictures_and_factors():
 
 def test_accuracy_on_real_pictures_covers_every_composition_with_its_level(probes):
     rows = real_accuracy(probes["oracle"], WORLD, SPLIT, 16)
-    assert [r["composition"] for r in rows] == ["000", "001", "010", "011", "100", "101", "110", "111"]
+    assert [r["composition"] for r in rows] == [
+        "000",
+        "001",
+        "010",
+        "011",
+        "100",
+        "101",
+        "110",
+        "111",
+    ]
     assert [r["level"] for r in rows] == [0, 0, 0, 1, 0, 1, 1, 2]
     assert all(r["joint"] > 0.8 and r["n"] == 16 and r["kind"] == "probe" for r in rows)
     assert rows == real_accuracy(probes["oracle"], WORLD, SPLIT, 16)
 
 
-def test_noise_shows_no_composition_to_the_reader(probes):
+def test_noise_shows_no_composition_to_the_oracle(probes):
     noise = torch.rand(8, 3, 16, 16, generator=seeded("noise"))
     assert (probes["oracle"](noise) == -1).all()
 
 
-def test_an_empty_picture_is_refused_by_the_wary_probe_and_named_by_one_that_must_choose(probes):
+def test_an_open_set_probe_rejects_an_empty_picture_and_a_closed_set_one_cannot(probes):
     empty = torch.full((8, *WORLD.image_shape), WORLD.background)
     open_set = probes["open-set"]
     assert (open_set(empty) == -1).all()
@@ -120,7 +124,7 @@ def test_how_much_is_refused(probes):
     assert refused(probes["cnn"], WORLD, 256)["share"] == 0
 
 
-def test_a_wary_probe_that_is_made_to_choose_changes_no_answer_it_gave(probes):
+def test_a_closed_set_probe_agrees_wherever_the_open_set_one_answered(probes):
     images, _ = pictures()
     free, made = probes["open-set"](images), probes["open-set"].closed_set()(images)
     assert torch.equal(free[free[:, 0] >= 0], made[free[:, 0] >= 0])
@@ -135,8 +139,10 @@ def test_others_are_other_compositions_and_all_of_them():
 
 
 @pytest.mark.parametrize("interpolates", [False, True])
-def test_what_is_spoiled_is_unreadable_and_what_is_imperfect_is_not_far_off(monkeypatch, interpolates):
-    """Strayed pictures have nuisances of their own, so only the others can be held against what was drawn."""
+def test_what_is_corrupted_is_unreadable_and_what_is_imperfect_is_not_far_off(
+    monkeypatch, interpolates
+):
+    """Strayed pictures have nuisances of their own, so only the others can be compared with what was rendered."""
     monkeypatch.setattr(Shapes2D, "interpolates", interpolates)
     index = torch.tensor(WORLD.space.compositions).repeat(25, 1)
     broken, good = corrupted(WORLD, index, seeded(1)), imperfect(WORLD, index, seeded(1))
@@ -157,10 +163,15 @@ def test_a_patched_picture_is_made_of_both_and_nothing_else():
 
 def test_what_lies_between_two_compositions_is_refused_more_often_than_what_shows_one(probes):
     index = torch.tensor(WORLD.space.compositions).repeat(60, 1)
-    halfway, real = strayed(WORLD, index, (0.45, 0.55), seeded(5)), WORLD.render(index, seeded(6)).images
+    halfway, real = (
+        strayed(WORLD, index, (0.45, 0.55), seeded(5)),
+        WORLD.render(index, seeded(6)).images,
+    )
     assert (WORLD.read(halfway) == -1).all(1).float().mean() > 0.9
     assert float((probes["shown"].closed_set()(real) == index).float().mean()) > 0.9
-    refusals = [float((probes["shown"](some) == -1).all(1).float().mean()) for some in (halfway, real)]
+    refusals = [
+        float((probes["shown"](some) == -1).all(1).float().mean()) for some in (halfway, real)
+    ]
     assert refusals[0] - refusals[1] > 0.15, "after 80 steps it is not sure of anything yet"
 
 
@@ -173,10 +184,22 @@ def test_a_factor_of_one_value_cannot_stray():
 
 
 def test_a_strayed_picture_differs_in_one_factor_and_every_factor_takes_its_turn():
-    world = Shapes2D(size=16, shapes=("circle", "triangle", "square"), color_jitter=0.0, size_jitter=0.0)
+    world = Shapes2D(
+        size=16, shapes=("circle", "triangle", "square"), color_jitter=0.0, size_jitter=0.0
+    )
     index = torch.tensor(world.space.compositions).repeat(40, 1)
     ends = world.read(strayed(world, index, (1.0, 1.0), seeded(7)))
     changed = ends != index
-    assert (changed.sum(1) == 1).float().mean() > 0.95, "the reader may miss a few"
+    assert (changed.sum(1) == 1).float().mean() > 0.95, "the oracle may miss a few"
     assert all(0.25 < share < 0.42 for share in changed.float().mean(0).tolist())
     assert {int(ends[i, 0]) for i in changed[:, 0].nonzero()[:, 0] if index[i, 0] == 0} == {1, 2}
+
+
+def test_a_check_covers_real_corrupted_and_intermediate_pictures_by_every_probe(tmp_path):
+    check = ProbeCheck(WORLD, 2, SPLIT.seen, 4)
+    for parent in check.parents():
+        obtain(parent, tmp_path, QUIET)
+    rows = check.run(Work(check, tmp_path, QUIET))
+    for kind in ("probe", "refused", "interpolation"):
+        names = {r["probe"] for r in rows if r["kind"] == kind}
+        assert names == {"open-set", "cnn", "oracle", "linear"}

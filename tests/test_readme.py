@@ -1,19 +1,27 @@
-"""README.md is what its generator makes of results/; what it links to is there."""
+"""README.md and docs/ hold what their generator makes of results/; what the README links to is
+there."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image, ImageChops, ImageColor, ImageStat
 
 from recombine.plots.style import LEVELS
-from recombine.report.courses import courses
-from recombine.report.pictures import amounts, asked, cover, on_tokens, needs_teacher, told, tried, unseen, varied
-from recombine.report.readme import claims_page, filled, spans
 from recombine.store import read_json
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from claim_tables import all_claims, filled_tables, number, region  # noqa: E402
+from readme import PICTURES, claims_page, filled, spans  # noqa: E402
+
 TEXT = (ROOT / "README.md").read_text()
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+FRAMED = {"cover": (0, 1, 2), "objectives": (0, 1, 2), "tokenizers": (0, 1, 2)}
+FRAMED |= {"conditioning": (0, 1, 2), "composition": (0, 1, 2), "jitter": (2,), "ablations": (2,)}
+"""The levels whose compositions a picture shows."""
 
 
 def test_the_tables_are_those_of_the_shipped_results():
@@ -36,41 +44,78 @@ def test_claims_in_a_row_are_one_span_and_others_are_not(ids, said):
 def test_the_page_of_all_claims_is_that_of_the_shipped_results():
     page = (ROOT / "docs" / "claims.md").read_text()
     assert claims_page(ROOT / "results") == page
-    assert page.count("\n| ") == 1 + sum(len(read_json(p)) for p in (ROOT / "results").glob("*/claims.json"))
+    claims = [
+        claim for path in (ROOT / "results").glob("*/claims.json") for claim in read_json(path)
+    ]
+    assert page.count("\n| ") == 1 + len(claims)
 
 
 def test_filling_replaces_only_what_stands_between_the_markers():
-    worn = re.sub(r"(<!-- claims -->\n).*?(<!-- /claims -->)", r"\1stale\n\2", TEXT, flags=re.S)
+    worn = re.sub(r"(<!-- studies -->\n).*?(<!-- /studies -->)", r"\1stale\n\2", TEXT, flags=re.S)
     assert worn != TEXT
     assert filled(worn, ROOT / "results") == TEXT
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\((?!http)([^)#]+)", TEXT))))
-def test_every_link_leads_somewhere(target):
-    assert (ROOT / target).exists()
+ESTIMATE = re.compile(r"(-?\d+\.\d\d) \[(-?\d+\.\d\d), (-?\d+\.\d\d)\]")
+VERDICT = re.compile(r"\b([A-Z]\d+a?):\s+(supported|partly supported|inconclusive|contradicted)")
+
+
+def test_the_readme_cites_estimates_and_verdicts_as_they_are():
+    """`0.56 [0.49, 0.63], n = 5 ... (C1: supported)`: a part of C1 has this estimate and n."""
+    claims = all_claims(ROOT / "results")
+    cited = list(ESTIMATE.finditer(TEXT))
+    assert len(cited) >= 5
+    for match in cited:
+        rest = TEXT[match.end() :]
+        claim = claims[VERDICT.search(rest)[1]]
+        seeds = int(re.search(r"n\s=\s(\d+)", rest)[1])
+        parts = [p for p in claim["parts"] if p.get("interval") and p["n"] == seeds]
+        found = [tuple(map(number, (p["estimate"], *p["interval"]))) for p in parts]
+        assert match.groups() in found, f"{claim['id']}: {match[0]}"
+    for name, verdict in VERDICT.findall(TEXT):
+        assert claims[name]["verdict"] == verdict, name
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_tables_of_a_page_are_those_of_the_shipped_results(path):
+    text = path.read_text()
+    assert filled_tables(text, ROOT / "results") == text, "make readme"
 
 
 @pytest.mark.parametrize(
-    ("made", "levels"),
+    ("expected", "said"),
     [
-        (cover, (0, 1, 2)),
-        (amounts, (2,)),
-        (tried, (2,)),
-        (unseen, (2,)),
-        (on_tokens, (2,)),
-        (told, (1, 2)),
-        (varied, (1, 2)),
-        (needs_teacher, (1, 2)),
-        (asked, ()),
-        (courses, ()),
+        ((0.95, 1.0), ">= 0.95"),
+        ((0.0, 0.15), "<= 0.15"),
+        ((None, 2.0), "<= 2"),
+        ((-0.15, 0.15), "-0.15 to 0.15"),
     ],
 )
-def test_pictures_frame_compositions_in_the_colours_of_their_levels_and_are_those_in_docs(made, levels):
-    picture, shipped = made(ROOT / "results"), Image.open(ROOT / "docs" / f"{made.__name__}.png").convert("RGB")
-    assert picture.width > picture.height > 100
-    colors = {c for _, c in picture.getcolors(1 << 20)}
-    assert {ImageColor.getrgb(LEVELS[k]) for k in levels} <= colors
+def test_a_region_is_said_without_its_natural_bound(expected, said):
+    assert region({"expected": expected}) == said
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
+def test_every_link_leads_somewhere(path):
+    for target in re.findall(r"\]\((?!http)([^)#]+)", path.read_text()):
+        assert (path.parent / target).exists(), target
+
+
+def test_every_picture_is_shown_or_linked():
+    text = TEXT + "".join(path.read_text() for path in PAGES)
+    assert not [p.name for p in (ROOT / "docs").glob("*.png") if p.name not in text]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_are_those_in_docs_and_frame_compositions_in_the_colours_of_their_levels(name):
+    picture = PICTURES[name](ROOT / "results")
+    with Image.open(ROOT / "docs" / f"{name}.png") as image:
+        shipped = image.convert("RGB")
+    colors = {color for _, color in picture.getcolors(1 << 20)}
+    assert {ImageColor.getrgb(LEVELS[level]) for level in FRAMED.get(name, ())} <= colors
     assert shipped.size == picture.size
     assert max(ImageStat.Stat(ImageChops.difference(picture, shipped)).mean) < 0.5, "make readme"
-    coarse = [p.resize((p.width // 12, p.height // 12), Image.Resampling.BOX) for p in (picture, shipped)]
-    assert max(high for _, high in ImageChops.difference(*coarse).getextrema()) < 40, "make readme"
+    size = (picture.width // 12, picture.height // 12)
+    coarse = [p.resize(size, Image.Resampling.BOX) for p in (picture, shipped)]
+    worst = max(high for _, high in ImageChops.difference(*coarse).getextrema())
+    assert worst < 40, "make readme"

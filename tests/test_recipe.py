@@ -1,4 +1,5 @@
-"""The recipe: batches named by step, the share that is dropped, samples whose noise never changes, sheets on disk."""
+"""The recipe of a model: batches named by step, the share that is dropped, samples whose noise never
+changes, sheets on disk."""
 
 from dataclasses import replace
 
@@ -9,25 +10,24 @@ from tiny import QUIET
 
 from recombine.config import UsageError, digest, override
 from recombine.evaluate.probes import Oracle
+from recombine.evaluate.sheets import write_sheet
 from recombine.nets.conditioning import Conditioning
+from recombine.pipeline.job import Work
 from recombine.rng import seeded
-from recombine.studies import composition
+from recombine.runs.models import TOGETHER, Model, ModelRun, check_jobs
+from recombine.runs.recipe import Evaluation, Recipe, spaced
+from recombine.studies import composition, objectives, tokenizers
 from recombine.studies.composition import smoke
 from recombine.studies.conditioning import VARIANTS, Completeness
-from recombine.studies.lab import Lab
-from recombine.studies.recipe import Evaluation, Recipe, spaced
-from recombine.studies.runs import TOGETHER, Run, compute
-from recombine.studies.sheets import write_sheet
+from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.worlds.circles import Circles
 
 RECIPE = smoke()
 
 
-def made(root, recipe: Recipe = RECIPE) -> Run:
-    run = Run(recipe, Lab(QUIET, root, "smoke", 1))
-    run.probes = [Oracle(recipe.world)]
-    return run
+def made(root, recipe: Recipe = RECIPE) -> Model:
+    return Model(recipe, Work(ModelRun(recipe), root, QUIET))
 
 
 def tensors(batch) -> list[torch.Tensor]:
@@ -53,9 +53,10 @@ def test_checkpoints_are_given_as_steps_or_as_a_number_and_follow_the_length_of_
         override(RECIPE, "checkpoints=0")
 
 
-def test_centres_tell_the_class_in_numbers_and_change_nothing_else(tmp_path):
-    world, told = RECIPE.world, Conditioning("centres")
-    plain, centres = made(tmp_path), made(tmp_path, replace(RECIPE, conditioning=told))
+def test_centres_give_the_class_in_numbers_and_change_nothing_else(tmp_path):
+    world = RECIPE.world
+    plain = made(tmp_path)
+    centres = made(tmp_path, replace(RECIPE, conditioning=Conditioning("centres")))
     (pictures, true), (same, condition) = plain.pool, centres.pool
     assert torch.equal(pictures, same)
     assert torch.equal(true.index, condition.index)
@@ -69,8 +70,14 @@ def test_a_batch_is_a_function_of_its_step_alone(tmp_path):
     later = one.batch(5)
     for step in (5, 0, 3):
         other.batch(step)
-    assert all(torch.equal(a, b) for a, b in zip(later, other.batch(5), strict=True) if isinstance(a, torch.Tensor))
-    assert all(torch.equal(a, b) for a, b in zip(tensors(later), tensors(other.batch(5)), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(later, other.batch(5), strict=True)
+        if isinstance(a, torch.Tensor)
+    )
+    assert all(
+        torch.equal(a, b) for a, b in zip(tensors(later), tensors(other.batch(5)), strict=True)
+    )
     assert not torch.equal(later[0], other.batch(6)[0])
     assert not torch.equal(later[0], made(tmp_path, replace(RECIPE, seed=1)).batch(5)[0])
 
@@ -81,14 +88,16 @@ def test_training_sees_the_seen_compositions_and_no_others(tmp_path):
     assert len(latents) == 4 * RECIPE.pool
     assert -1 <= latents.min() < latents.max() <= 1
     assert {tuple(row) for row in condition.index.tolist()} == set(RECIPE.split.seen)
-    x, told, _ = run.batch(0)
+    x, given, _ = run.batch(0)
     match = (latents[None] == x[:, None]).flatten(2).all(2)
-    assert torch.equal(condition.index[match.float().argmax(1)], told.index), "pictures keep their own conditions"
+    assert torch.equal(condition.index[match.float().argmax(1)], given.index), (
+        "pictures keep their own conditions"
+    )
     assert match.any(1).all()
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1, 0.5, 1.0])
-def test_factors_are_dropped_one_by_one_as_often_as_told(tmp_path, dropout):
+def test_factors_are_dropped_one_by_one_as_often_as_set(tmp_path, dropout):
     big = replace(RECIPE, conditioning=Conditioning(dropout=dropout), train=TrainConfig(batch=4000))
     present = made(tmp_path, big).batch(0)[1].present.double()
     assert float(present.mean()) == pytest.approx(1 - dropout, abs=0.02)
@@ -117,20 +126,22 @@ def test_samples_start_from_the_same_noise_at_every_step_however_many_are_drawn_
     run.sample(compositions, 3, spy)
     assert pictures.shape == (2, 3, 3, 28, 28)
     steps = RECIPE.evaluation.solver.steps
-    (noise, told), (again, _) = seen[0], seen[steps]
+    (noise, given), (again, _) = seen[0], seen[steps]
     assert len(seen) == 2 * steps, "both compositions at once"
     assert torch.equal(noise, again)
     assert not torch.equal(noise[:3], noise[3:])
-    assert told.index.tolist() == [[0, 0, 0]] * 3 + [[1, 1, 1]] * 3
-    assert told.present.all()
+    assert given.index.tolist() == [[0, 0, 0]] * 3 + [[1, 1, 1]] * 3
+    assert given.present.all()
     run.sample(compositions * 800, 3, spy)
     assert max(len(x) for x, _ in seen) <= TOGETHER
 
 
-@pytest.mark.parametrize("changed", ["conditioning.mode=quantised", "conditioning.dropped=zero", "dropout=0.2"])
+@pytest.mark.parametrize(
+    "changed", ["conditioning.mode=quantised", "conditioning.dropped=zero", "dropout=0.2"]
+)
 def test_conditioning_refuses_what_it_sets_itself(changed):
-    override(Completeness(), "conditioning.signal=raw")
-    with pytest.raises(UsageError, match="only signal may be changed"):
+    override(Completeness(), "conditioning.embedding_scale=raw")
+    with pytest.raises(UsageError, match="only embedding_scale may be changed"):
         override(Completeness(), changed)
 
 
@@ -140,11 +151,12 @@ def test_probes_must_be_trained():
 
 
 @pytest.mark.parametrize(
-    "changes", [(), ("conditioning.dropout=0.1",), ("conditioning.dropout=0.5", "conditioning.dropped=zero")]
+    "changes",
+    [(), ("conditioning.dropout=0.1",), ("conditioning.dropout=0.5", "conditioning.dropped=zero")],
 )
-def test_guidance_needs_a_model_that_knows_what_nothing_told_means(changes):
+def test_guidance_needs_a_model_that_was_also_trained_without_conditions(changes):
     override(RECIPE, "evaluation.guidance=3", "conditioning.dropout=0.22").check()
-    with pytest.raises(UsageError, match="trained on nothing told"):
+    with pytest.raises(UsageError, match="trained without conditions"):
         override(RECIPE, "evaluation.guidance=3", *changes).check()
 
 
@@ -169,14 +181,16 @@ def test_the_network_and_its_samples_are_named_by_the_seed_not_by_history(tmp_pa
     assert not torch.equal(one, made(tmp_path, replace(RECIPE, seed=1)).net.enter.weight)
 
 
-def test_observing_scores_every_composition_and_writes_a_sheet(tmp_path):
+def test_observing_scores_every_composition_and_writes_a_sheet(tmp_path, monkeypatch):
+    probes = [Oracle(RECIPE.world)]
+    monkeypatch.setattr("recombine.runs.models.open_probes", lambda *how: probes)
     run = made(tmp_path)
     rows = run.observe(4)
     scores = [r for r in rows if r["kind"] == "accuracy"]
     assert [(r["composition"], r["level"]) for r in scores] == [(c, {"111": 2}.get(c, int(c.count("1") == 2))) for c in
             ("000", "001", "010", "011", "100", "101", "110", "111")]  # fmt: skip
     assert {r["step"] for r in rows} == {4}
-    sheet = Image.open(run.folder.path / "samples" / "step_00000004.png")
+    sheet = Image.open(run.work.folder.path / "samples" / "step_00000004.png")
     assert sheet.size == (8 * 28, 8 * 28)
 
 
@@ -191,34 +205,58 @@ def test_a_sheet_has_a_row_per_composition_and_can_be_cut_by_arithmetic(tmp_path
     assert torch.equal(cell.float(), expected)
 
 
-def test_a_seen_composition_that_does_not_exist_is_refused_before_the_work(tmp_path):
-    for seen in ("seen=[[0,0]]", "seen=[[0,0,0],[0,0,2]]"):
-        with pytest.raises(UsageError, match="is no composition of factors with"):
-            compute({"x": override(RECIPE, seen)}, Lab(QUIET, tmp_path, "smoke", 1))
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("seen", ["seen=[[0,0]]", "seen=[[0,0,0],[0,0,2]]"])
+def test_a_seen_composition_that_does_not_exist_is_refused(seen):
+    with pytest.raises(UsageError, match="is no composition of factors with"):
+        ModelRun(override(RECIPE, seen)).check()
 
 
 def test_everything_that_decides_a_result_is_in_the_runs_name():
     changes = ["seed=1", "pool=17", "train.lr=0.1", "conditioning.mode=quantised", "evaluation.samples=9", "world.size=56",
                "net.patch=14", "objective.times=logit-normal", "evaluation.solver.steps=3", "seen=[[0,0,0]]"]  # fmt: skip
-    assert len({digest(RECIPE), *(digest(override(RECIPE, c)) for c in changes)}) == len(changes) + 1
+    assert (
+        len({digest(RECIPE), *(digest(override(RECIPE, c)) for c in changes)}) == len(changes) + 1
+    )
 
 
-def test_pictures_that_vary_more_are_judged_as_all_others_are():
+def test_pictures_with_wide_jitter_are_scored_as_all_others_are():
     made = composition.settings("full").variants()
-    assert list(made) == ["balanced", "raw", "varied"]
-    usual, varied = made["balanced"], made["varied"]
-    assert varied.probe_world == usual.world != varied.world
-    back = replace(varied.world, color_jitter=usual.world.color_jitter, size_jitter=usual.world.size_jitter)
-    assert replace(varied, world=back, evaluation=usual.evaluation) == usual
+    assert list(made) == ["balanced", "raw", "wide"]
+    usual, wide = made["balanced"], made["wide"]
+    assert wide.probe_world == usual.world != wide.world
+    back = replace(
+        wide.world, color_jitter=usual.world.color_jitter, size_jitter=usual.world.size_jitter
+    )
+    assert replace(wide, world=back, evaluation=usual.evaluation) == usual
     with pytest.raises(UsageError, match="Shapes2D"):
-        replace(usual, world=Circles()).varying(0.1, 0.1)
+        replace(usual, world=Circles()).with_jitter(0.1, 0.1)
     with pytest.raises(UsageError, match="another size"):
-        replace(usual, evaluation=replace(usual.evaluation, probe_world=replace(usual.world, size=35))).check()
-    with pytest.raises(UsageError, match="that of size"):
-        override(composition.settings("full"), "varied=[0.1]")
+        replace(
+            usual, evaluation=replace(usual.evaluation, probe_world=replace(usual.world, size=35))
+        ).check()
 
 
-def test_looks_beyond_the_end_are_left_out_and_the_end_is_always_one():
+def test_checkpoints_beyond_the_end_are_left_out_and_the_end_is_always_one():
     assert Evaluation((0, 4, 9000)).at(2000) == (0, 4, 2000)
     assert Evaluation(3).at(8) == (0, 2, 8)
+
+
+def test_every_seed_has_a_tokenizer_of_its_own():
+    recipe = objectives.smoke()
+    assert [recipe.with_seed(s).tokenizer.seed for s in (0, 1, 5)] == [0, 1, 5]
+    assert [recipe.with_seed(s).seed for s in (0, 1, 5)] == [0, 1, 5]
+    assert recipe.with_seed(0) == recipe
+    assert Recipe().with_seed(2) == replace(Recipe(), seed=2)
+    assert Pixels().with_seed(3) == Pixels()
+
+
+def test_a_ceiling_is_one_run_whichever_model_asks_for_it():
+    jobs = tokenizers.jobs(tokenizers.settings("smoke"), 1)
+    ceilings = {dict(j.labels)["variant"]: j.task for j in jobs if j.task.noun == "tokenizer check"}
+    assert ceilings["vq"] == ceilings["vq, all"] != ceilings["vq, seen"]
+    assert ceilings["vae"] == ceilings["givt on vae"]
+
+
+def test_the_probes_of_a_world_are_checked_once():
+    recipes = {("v", s): RECIPE.with_seed(s) for s in range(3)}
+    assert [job.task.noun for job in check_jobs(recipes)] == ["probe check"]

@@ -1,4 +1,5 @@
-"""The report: what stands on the page is what stands on disk, and a stranger's results are inert."""
+"""The report: what stands on the page is what stands on disk, and a stranger's results are
+inert."""
 
 import json
 import re
@@ -29,12 +30,14 @@ from recombine.analysis.table import Table, read_table, write_table
 from recombine.config import UsageError
 from recombine.report import render, training, write_site, write_study
 from recombine.report.claims import claim_files, print_claims, read_claims
-from recombine.report.page import Shown, furthest, real as real_accuracy
+from recombine.report.page import Shown, furthest
+from recombine.report.page import real as real_accuracy
 from recombine.report.read import Factor, Space, StudyEntry, read_results
 from recombine.report.sheets import grid_of
 
 OUTSIDE = re.compile(
-    r"""(src|href|action|poster)\s*=\s*["']?\s*(https?:|//)|url\(\s*["']?(https?:|//)|@import""", re.I
+    r"""(src|href|action|poster)\s*=\s*["']?\s*(https?:|//)|url\(\s*["']?(https?:|//)|@import""",
+    re.I,
 )
 LOCAL = re.compile(r"""(?:href|src)="([^"#]+)|url\('([^']+)'""")
 

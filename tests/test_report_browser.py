@@ -1,4 +1,5 @@
-"""The pages in a real browser: one slider moves everything, a phone suffices, nothing hostile runs."""
+"""The pages in a real browser: one slider moves everything, a phone suffices, nothing hostile
+runs."""
 
 import json
 import re
@@ -13,13 +14,17 @@ from synthetic_results import accuracy, digest, hostile, make_results, shown_acc
 
 from recombine.report import render, write_site
 
-CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --hide-scrollbars --enable-logging=stderr --virtual-time-budget=3000 "
-    "--allow-file-access-from-files"
+CHROMIUM = next(
+    (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
 )
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the PATH")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --hide-scrollbars "
+    "--disable-background-networking --disable-component-update --disable-sync "
+    "--enable-logging=stderr --virtual-time-budget=3000 --allow-file-access-from-files"
+)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the PATH"
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,21 +37,33 @@ def site(tmp_path_factory) -> Path:
 def browse(page: Path, where: str = "", *flags: str, width: int = 1280, height: int = 900) -> str:
     """The document after its scripts have run; any message on the console fails the test."""
     profile = page.parent / ".profile"
-    command = [CHROMIUM, *FLAGS.split(), f"--user-data-dir={profile}", f"--window-size={width},{height}", *flags]
-    done = subprocess.run([*command, f"{page.as_uri()}{where}"], capture_output=True, text=True, timeout=120)
+    command = [
+        CHROMIUM,
+        *FLAGS.split(),
+        f"--user-data-dir={profile}",
+        f"--window-size={width},{height}",
+        *flags,
+    ]
+    done = subprocess.run(
+        [*command, f"{page.as_uri()}{where}"], capture_output=True, text=True, timeout=120
+    )
     shutil.rmtree(profile, ignore_errors=True)
     assert not (said := [line for line in done.stderr.splitlines() if "CONSOLE" in line]), said
     return done.stdout
 
 
 def framed(folder: Path, pages: list[Path], ask: str) -> list:
-    """Pages in frames as wide as a phone; what the script `ask`, a function of a frame's window, answers for each."""
+    """Pages in frames as wide as a phone; what the script `ask`, a function of a frame's window,
+    answers for each."""
     frames = "".join(
-        f'<iframe width="375" height="800" src="{escape(page.as_uri())}"></iframe>' for page in pages
+        f'<iframe width="375" height="800" src="{escape(page.as_uri())}"></iframe>'
+        for page in pages
     )
     script = f"onload = () => {{ out.textContent = JSON.stringify(Array.from(frames, {ask})) }}"
     wrapper = folder / "framed.html"
-    wrapper.write_text(f"<style>iframe {{ border: 0 }}</style>{frames}<pre id=out></pre><script>{script}</script>")
+    wrapper.write_text(
+        f"<style>iframe {{ border: 0 }}</style>{frames}<pre id=out></pre><script>{script}</script>"
+    )
     document = browse(wrapper, "", "--dump-dom")
     return json.loads(unescape(re.search(r'<pre id="out">(.*?)</pre>', document, re.S).group(1)))
 
@@ -57,7 +74,9 @@ def on_phone(folder: Path, pages: list[Path]) -> list[dict[str, str]]:
 
 
 def shown_step(document: str, code: str) -> str:
-    return re.search(rf'<article[^>]*data-code="{code}".*?<canvas[^>]*data-step="(\d*)"', document, re.S).group(1)
+    return re.search(
+        rf'<article[^>]*data-code="{code}".*?<canvas[^>]*data-step="(\d*)"', document, re.S
+    ).group(1)
 
 
 def of_root(document: str, name: str) -> str | None:
@@ -78,7 +97,9 @@ def blue_pixels(picture: Path) -> int:
 
 def test_an_address_opens_run_step_and_probe(site):
     step, run = 6000, digest("maskgit", 2)
-    document = browse(site / "objectives" / "index.html", f"#step={step}&run={run}&probe=linear", "--dump-dom")
+    document = browse(
+        site / "objectives" / "index.html", f"#step={step}&run={run}&probe=linear", "--dump-dom"
+    )
     assert of_root(document, "error") is None
     assert (of_root(document, "step"), of_root(document, "run")) == (str(step), run)
     assert re.search(rf'id="curves"[^>]*data-cursor="{step}"', document)
@@ -86,7 +107,9 @@ def test_an_address_opens_run_step_and_probe(site):
         expected = render.percent(accuracy("maskgit", 2, code, step, 0.02))
         assert shown_accuracy(document, code) == expected
         assert shown_step(document, code) == str(step)
-        assert re.search(rf'data-code="{code}" data-probe="linear" data-field="0">{expected}<', document)
+        assert re.search(
+            rf'data-code="{code}" data-probe="linear" data-field="0">{expected}<', document
+        )
 
 
 INK = """(f) => {
@@ -110,7 +133,8 @@ INK = """(f) => {
 
 
 def test_each_frame_draws_its_own_composition_at_its_own_step(site):
-    """Red and blue ink in every frame: at step 0 all is red circles in noise, at the end colour, size and shape are right."""
+    """Red and blue ink in every frame: at step 0 all is red circles in noise, at the end colour,
+    size and shape are right."""
     ((first, last),) = framed(site, [site / "objectives" / "index.html"], INK)
     assert all(blue == 0 for red, blue in first.values())
     assert all((blue > red) == (code[1] == "1") for code, (red, blue) in last.items())
@@ -122,22 +146,32 @@ def test_each_frame_draws_its_own_composition_at_its_own_step(site):
 USE = """(f) => {
   const find = (id) => f.document.getElementById(id), seen = [];
   const tile = f.document.querySelector('[data-code="111"]');
-  const look = () => seen.push([Number(f.document.documentElement.dataset.step), find("curves").dataset.cursor,
+  const look = () => seen.push([Number(f.document.documentElement.dataset.step),
+    find("curves").dataset.cursor,
     tile.querySelector(".accuracy").textContent, tile.querySelector("canvas").dataset.step]);
   const slider = find("slider");
   look();
   slider.value = 3; slider.dispatchEvent(new f.Event("input")); look();
-  f.document.body.dispatchEvent(new f.KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true })); look();
-  find("seed").value = find("seed").options[2].value; find("seed").dispatchEvent(new f.Event("change")); look();
+  const key = new f.KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true });
+  f.document.body.dispatchEvent(key); look();
+  find("seed").value = find("seed").options[2].value;
+  find("seed").dispatchEvent(new f.Event("change")); look();
   find("variants").children[1].click(); look();
   return seen;
 }"""
 
 
 def test_one_slider_moves_samples_accuracies_and_cursor_together(site):
-    """Opened, slid to the fourth step, one step on by key, then another seed, then another variant (with fewer sheets)."""
+    """Opened, slid to the fourth step, one step on by key, then another seed, then another variant
+    (with fewer sheets)."""
     (seen,) = framed(site, [site / "objectives" / "index.html"], USE)
-    states = [("dit", 0, 20000), ("dit", 0, 200), ("dit", 0, 400), ("dit", 2, 400), ("maskgit", 2, 400)]
+    states = [
+        ("dit", 0, 20000),
+        ("dit", 0, 200),
+        ("dit", 0, 400),
+        ("dit", 2, 400),
+        ("maskgit", 2, 400),
+    ]
     sheets_at = [20000, 200, 400, 400, 100]
     assert seen == [
         [step, str(step), render.percent(accuracy(variant, seed, "111", step)), str(sheet)]
@@ -146,14 +180,19 @@ def test_one_slider_moves_samples_accuracies_and_cursor_together(site):
 
 
 def test_a_phone_needs_no_sideways_scroll(site):
-    pages = [site / "index.html", site / "objectives" / "index.html", site / "swing-by" / "index.html"]
+    pages = [
+        site / "index.html",
+        site / "objectives" / "index.html",
+        site / "swing-by" / "index.html",
+    ]
     for found in on_phone(site, pages):
         assert (found["width"], found["overflow"]) == ("375", "false")
         assert "error" not in found
 
 
 def test_samples_are_shown_without_scripts(site, tmp_path):
-    """The page as a browser without scripts reads it: no script elements, and what stands in noscript."""
+    """The page as a browser without scripts reads it: no script elements, and what stands in
+    noscript."""
     text = (site / "objectives" / "index.html").read_text()
     plain = site / "objectives" / "plain.html"
     plain.write_text(re.sub(r"<script.*?</script>|</?noscript>", "", text, flags=re.S))

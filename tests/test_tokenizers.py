@@ -1,31 +1,33 @@
 """Tokenizers: bottlenecks against closed forms, codecs that give codes and nothing else, runs of their own, ceilings."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from time import time
 
 import pytest
 import torch
 from tiny import QUIET
 
-from recombine.config import UsageError, digest, override
+from recombine.analysis.table import Table
+from recombine.config import UsageError, config, digest, override
 from recombine.evaluate.probes import Oracle
+from recombine.pipeline.executor import obtain
+from recombine.pipeline.job import Work
 from recombine.rng import seeded
-from recombine.studies.base import Rows
-from recombine.studies.lab import Lab
-from recombine.studies.tokens import TokenizerRun, ceiling, codebook, open_codec, trained
+from recombine.runs.tokenizers import CeilingRun, TokenizerRun, ceiling, codebook, open_codec
 from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
-from recombine.tokenizers.tokenizer import Codec, Tokenizer, look_up, nearest
 from recombine.tokenizers.bottlenecks import FSQ, KL, VQ
 from recombine.tokenizers.pixels import Pixels
-from recombine.worlds.factors import at_most_one_new
+from recombine.tokenizers.tokenizer import Codec, Tokenizer, look_up, nearest
+from recombine.worlds.factors import at_most_one_new, code
 from recombine.worlds.shapes2d import Shapes2D
 
 WORLD = Shapes2D(size=20)
 SPLIT = at_most_one_new(WORLD.space)
 BOTTLENECKS = {"vae": KL(dim=4), "vq": VQ(size=32, dim=4), "fsq": FSQ((5, 4, 3))}
 each = pytest.mark.parametrize("bottleneck", BOTTLENECKS.values(), ids=BOTTLENECKS)
-discrete = pytest.mark.parametrize("bottleneck", [BOTTLENECKS["vq"], BOTTLENECKS["fsq"]], ids=["vq", "fsq"])
+discrete = pytest.mark.parametrize(
+    "bottleneck", [BOTTLENECKS["vq"], BOTTLENECKS["fsq"]], ids=["vq", "fsq"]
+)
 
 
 def small(bottleneck, **more) -> Autoencoder:
@@ -43,7 +45,7 @@ def codec_for(bottleneck) -> Codec:
 
 
 @each
-def test_latents_have_the_shape_that_was_told_and_are_standardised(bottleneck):
+def test_latents_have_the_promised_shape_and_are_standardised(bottleneck):
     codec, images = codec_for(bottleneck), pictures()
     latents = codec.encode(images)
     assert latents.shape[1:] == small(bottleneck).latent_shape(WORLD.image_shape)
@@ -74,7 +76,9 @@ def test_the_divergence_is_that_of_two_gaussians():
     mean, log_var = torch.randn(2, 3, 2, 2), torch.randn(2, 3, 2, 2)
     bottleneck = KL(dim=3, weight=2.0)
     normal = torch.distributions.Normal
-    exact = torch.distributions.kl_divergence(normal(mean, (log_var / 2).exp()), normal(0.0, 1.0)).mean((1, 2, 3))
+    exact = torch.distributions.kl_divergence(
+        normal(mean, (log_var / 2).exp()), normal(0.0, 1.0)
+    ).mean((1, 2, 3))
     noise = torch.randn(2, 3, 2, 2)
     latents, penalty = bottleneck.squeeze(torch.cat([mean, log_var], 1), None, noise)
     assert torch.allclose(penalty, 2 * exact, atol=1e-5)
@@ -116,43 +120,41 @@ def test_codes_follow_those_who_chose_them_and_dead_ones_the_needy():
     assert (-pull[1] < 0).all(), "dead codes come towards the feature"
     assert (-pull[2] > 0).all()
     calm = replace(bottleneck, revival=0.0)
-    (rest,) = torch.autograd.grad(calm.squeeze(features, codes, torch.full((4, 1, 1), 0.5))[1].mean(), codes)
+    (rest,) = torch.autograd.grad(
+        calm.squeeze(features, codes, torch.full((4, 1, 1), 0.5))[1].mean(), codes
+    )
     assert not rest[1:].any()
 
 
 @each
 def test_a_little_training_makes_reconstructions_better(bottleneck, tmp_path):
-    lab = Lab(QUIET, tmp_path, "smoke", 1)
-
     def error(steps: int) -> float:
-        codec = open_codec(small(bottleneck, steps=steps, batch=16, fine=0, lr=4e-3), WORLD, SPLIT, lab)
+        tokenizer = small(bottleneck, steps=steps, batch=16, fine=0, lr=4e-3)
+        codec = obtain(TokenizerRun.of(tokenizer, WORLD, SPLIT), tmp_path, QUIET)
         return float((codec.decode(codec.encode(pictures())) - pictures()).square().mean())
 
     assert error(50) < 0.6 * error(1)
 
 
-def trained_at(root: Path) -> int:
-    return max(p.stat().st_mtime_ns for p in root.glob("runs/*/model.safetensors"))
+def trained(tokenizer: Autoencoder, root: Path) -> Codec:
+    return obtain(TokenizerRun.of(tokenizer, WORLD, SPLIT), root, QUIET)
 
 
-def test_a_tokenizer_is_found_again_and_trained_anew_when_asked(tmp_path):
-    lab, config = Lab(QUIET, tmp_path, "smoke", 1), small(BOTTLENECKS["vq"])
-    first, again = (open_codec(config, WORLD, SPLIT, lab).encode(pictures()) for _ in range(2))
+def test_a_tokenizer_is_found_again_and_its_seed_and_data_matter(tmp_path):
+    tokenizer = small(BOTTLENECKS["vq"])
+    first = trained(tokenizer, tmp_path).encode(pictures())
+    run = TokenizerRun.of(tokenizer, WORLD, SPLIT)
+    again = run.open(Work(run, tmp_path, QUIET)).encode(pictures())
     assert torch.equal(first, again)
     assert len(list((tmp_path / "runs").iterdir())) == 1
-    made, lab = trained_at(tmp_path), replace(lab, fresh=True, began=time() + 1)
-    assert torch.equal(open_codec(config, WORLD, SPLIT, lab).encode(pictures()), first)
-    assert trained_at(tmp_path) > made
-    assert not torch.equal(open_codec(replace(config, seed=1), WORLD, SPLIT, lab).encode(pictures()), first)
+    for other in (replace(tokenizer, seed=1), replace(tokenizer, data="seen")):
+        assert not torch.equal(trained(other, tmp_path).encode(pictures()), first)
 
 
-def test_seen_only_means_seen_only(tmp_path):
-    run = TokenizerRun(WORLD, small(KL()), SPLIT.seen)
-    shown = {tuple(r) for r in WORLD.read(run.draw(200, seeded(0))).tolist()}
-    assert shown == set(SPLIT.seen)
-    lab = Lab(QUIET, tmp_path, "smoke", 1)
-    codecs = [open_codec(small(KL(), data=data), WORLD, SPLIT, lab) for data in ("all", "seen")]
-    assert not torch.equal(*(c.encode(pictures()) for c in codecs))
+def test_seen_only_means_seen_only():
+    run = TokenizerRun.of(small(KL(), data="seen"), WORLD, SPLIT)
+    shown = {tuple(r) for r in WORLD.read(run.sample(200, seeded(0))).tolist()}
+    assert shown == set(run.compositions) == set(SPLIT.seen)
 
 
 def test_every_setting_of_a_tokenizer_is_in_its_name():
@@ -174,21 +176,12 @@ def test_every_setting_of_a_tokenizer_is_in_its_name():
 
 
 def test_ceilings_say_what_is_left_and_which_codes_are_new(tmp_path):
-    lab = Lab(QUIET, tmp_path, "smoke", 1)
-    codec = open_codec(small(VQ(size=8, dim=2)), WORLD, SPLIT, lab)
-    rows = ceiling(codec, [Oracle(WORLD)], WORLD, SPLIT, 4, lab.runtime.device)
-    assert [r["composition"] for r in rows if r["kind"] == "ceiling"] == [
-        "000",
-        "001",
-        "010",
-        "011",
-        "100",
-        "101",
-        "110",
-        "111",
-    ]
+    codec = trained(small(VQ(size=8, dim=2)), tmp_path)
+    rows = ceiling(codec, [Oracle(WORLD)], WORLD, SPLIT, 4, QUIET.device)
+    scored = [r["composition"] for r in rows if r["kind"] == "ceiling"]
+    assert scored == [code(c) for c in WORLD.space.compositions]
     assert 0 < next(r for r in rows if r["kind"] == "codebook")["used"] <= 1
-    perfect = Rows(ceiling(Pixels(), [Oracle(WORLD)], WORLD, SPLIT, 64, lab.runtime.device))
+    perfect = Table(ceiling(Pixels(), [Oracle(WORLD)], WORLD, SPLIT, 64, QUIET.device))
     assert all(r["joint"] == 1 and r["mse"] < 1e-12 for r in perfect.where(kind="ceiling"))
     moves = {(r["factor"], r["composition"], r["to"]) for r in perfect.where(kind="slope")}
     assert len(moves) == 8
@@ -199,7 +192,9 @@ def test_ceilings_say_what_is_left_and_which_codes_are_new(tmp_path):
 
 def test_novel_codes_are_those_that_no_seen_composition_uses():
     count = lambda *n: torch.tensor(n)  # noqa: E731
-    counts = {c: count(6, 2, 0, 0) for c in WORLD.space.compositions} | {(1, 1, 1): count(4, 0, 4, 0)}
+    counts = {c: count(6, 2, 0, 0) for c in WORLD.space.compositions} | {
+        (1, 1, 1): count(4, 0, 4, 0)
+    }
     whole, *rows = codebook(counts, SPLIT)
     assert (whole["used"], whole["size"]) == (0.75, 4)
     assert {r["composition"]: r["novel"] for r in rows if r["novel"]} == {"111": 0.5}
@@ -218,14 +213,23 @@ def test_tokenizers_are_given_by_name_and_wrong_names_and_sizes_refused():
         override(Autoencoder(), "width=12")
 
 
-def test_weights_are_named_by_the_seed_not_by_history(tmp_path):
-    lab, run = Lab(QUIET, tmp_path, "smoke", 1), TokenizerRun(WORLD, small(KL(), steps=1), SPLIT.seen)
+def test_training_leaves_the_global_random_state_alone(tmp_path):
     state = torch.get_rng_state()
-    trained(run, lab)
+    trained(small(KL(), steps=1), tmp_path)
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@dataclass(frozen=True)
+def test_a_ceiling_is_measured_by_every_probe_on_as_many_pictures_as_given(tmp_path):
+    made = TokenizerRun.of(small(KL(), steps=1), WORLD, SPLIT)
+    check = CeilingRun(made, WORLD, 2, SPLIT.seen, 3)
+    for parent in check.parents():
+        obtain(parent, tmp_path, QUIET)
+    rows = [r for r in check.run(Work(check, tmp_path, QUIET)) if r["kind"] == "ceiling"]
+    assert {r["probe"] for r in rows} == {"open-set", "cnn", "oracle", "linear"}
+    assert {r["n"] for r in rows} == {3}
+
+
+@config("test/bare-tokenizer")
 class Bare(Tokenizer):
     """A tokenizer of one's own that promises a shape and does no more."""
 
@@ -235,7 +239,8 @@ class Bare(Tokenizer):
         return image_shape
 
 
-class GlobalConfig(Bare):
+@config("test/complete-tokenizer")
+class Complete(Bare):
     codes = None
 
     def encode(self, images):
@@ -246,7 +251,7 @@ class GlobalConfig(Bare):
 
 
 def test_a_tokenizer_of_ones_own_is_used_as_it_is_if_it_can_do_all(tmp_path):
-    lab, world = Lab(QUIET, tmp_path, "smoke", 1), Shapes2D(size=16)
-    assert isinstance(open_codec(GlobalConfig(), world, world.usual, lab), GlobalConfig)
+    work = Work(TokenizerRun.of(small(KL()), WORLD, SPLIT), tmp_path, QUIET)
+    assert isinstance(open_codec(Complete(), WORLD, SPLIT, work), Complete)
     with pytest.raises(UsageError, match="Bare needs encode, decode and codes"):
-        open_codec(Bare(), world, world.usual, lab)
+        open_codec(Bare(), WORLD, SPLIT, work)

@@ -1,4 +1,5 @@
-"""U-Net: starts at zero, keeps shapes, hears everything everywhere, and stands in for a DiT."""
+"""U-Net: starts at zero, keeps shapes, depends on everything everywhere, and stands in for a
+DiT."""
 
 import inspect
 from dataclasses import replace
@@ -14,8 +15,8 @@ from recombine.rng import seeded
 from recombine.worlds.circles import Circles
 
 WORLD = Circles(size=16)
-SMALL = UNetConfig((8, 16), blocks=1, heads=2, told=16)
-RICH = UNetConfig((8, 16), 1, 2, 16, fold=2, scaled=True, placed=True)
+SMALL = UNetConfig((8, 16), blocks=1, heads=2, embedding=16)
+RICH = UNetConfig((8, 16), 1, 2, 16, fold=2, scaled=True, coordinates=True)
 
 
 def made(config: UNetConfig = SMALL, shape: tuple[int, int, int] = (3, 16, 16)) -> UNet:
@@ -51,7 +52,10 @@ def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(
 @pytest.mark.parametrize("config", [SMALL, RICH], ids=["small", "rich"])
 def test_every_pixel_the_time_and_the_condition_reach_every_pixel_of_the_answer(config):
     net, c = opened(made(config)), WORLD.condition((1, 0), 1)
-    x, t = torch.randn(1, 3, 16, 16, generator=seeded("x")).requires_grad_(), torch.tensor([0.4]).requires_grad_()
+    x, t = (
+        torch.randn(1, 3, 16, 16, generator=seeded("x")).requires_grad_(),
+        torch.tensor([0.4]).requires_grad_(),
+    )
     for where in ((0, 0), (0, 15), (15, 0), (8, 7)):
         to_x, to_t = torch.autograd.grad(net(x, t, c)[0, :, *where].sum(), (x, t))
         assert (to_x != 0).all()
@@ -59,39 +63,51 @@ def test_every_pixel_the_time_and_the_condition_reach_every_pixel_of_the_answer(
     assert (net(x, t, c) != net(x, t, WORLD.condition((0, 1), 1))).all()
 
 
-def test_a_placed_network_knows_where_it_is():
-    """On a picture of one colour, far from the borders: what differs there is told, or has come a long way."""
+def test_a_network_with_coordinates_knows_where_it_is():
+    """On a picture of one colour, far from the borders: what differs there comes from coordinates,
+    or from afar."""
     flat, t, c = torch.zeros(1, 3, 64, 64), torch.tensor([0.4]), WORLD.condition((1, 0), 1)
     one_level = UNetConfig((8,), 1, 1, 8, fold=2)
-    for placed in (False, True):
-        net = opened(made(replace(one_level, placed=placed), (3, 64, 64)))
+    for given in (False, True):
+        net = opened(made(replace(one_level, coordinates=given), (3, 64, 64)))
         inner = net(flat, t, c)[0, :, 24:40, 24:40]
         folded = inner.unflatten(1, (-1, 2)).unflatten(3, (-1, 2))
-        assert (folded.std((1, 3)).max() > 1e-3) == placed
+        assert (folded.std((1, 3)).max() > 1e-3) == given
 
 
-def test_every_residual_block_is_told():
+def test_every_residual_block_gets_the_embedding():
     net = opened(made())
-    blocks = [m for name, m in net.named_modules() if name.endswith("told")]
+    blocks = [m for name, m in net.named_modules() if name.endswith("modulation")]
     assert len(blocks) == 2 * len(SMALL.widths) * SMALL.blocks + 1
-    heard: list[torch.Tensor] = []
+    inputs_: list[torch.Tensor] = []
     for block in blocks:
-        block.register_forward_hook(lambda _, inputs, out: heard.append(inputs[0]))
+        block.register_forward_hook(lambda _, inputs, out: inputs_.append(inputs[0]))
     x = torch.zeros(1, 3, 16, 16)
     net(x, torch.tensor([0.5]), WORLD.condition((0, 0), 1))
-    assert len(heard) == len(blocks)
-    assert all(torch.equal(h, heard[0]) for h in heard)
+    assert len(inputs_) == len(blocks)
+    assert all(torch.equal(h, inputs_[0]) for h in inputs_)
 
 
-def test_pictures_do_not_hear_each_other():
-    net, x, t = opened(made()), torch.randn(3, 3, 16, 16, generator=seeded("x")), torch.tensor([0.1, 0.5, 0.9])
-    whole, part = net(x, t, WORLD.condition((1, 1), 3)), net(x[1:2], t[1:2], WORLD.condition((1, 1), 1))
+def test_pictures_do_not_affect_each_other():
+    net, x, t = (
+        opened(made()),
+        torch.randn(3, 3, 16, 16, generator=seeded("x")),
+        torch.tensor([0.1, 0.5, 0.9]),
+    )
+    whole, part = (
+        net(x, t, WORLD.condition((1, 1), 3)),
+        net(x[1:2], t[1:2], WORLD.condition((1, 1), 1)),
+    )
     torch.testing.assert_close(whole[1:2], part)
 
 
 def test_it_answers_the_call_of_a_dit_and_names_its_condition_alike():
-    assert list(inspect.signature(UNet.forward).parameters) == list(inspect.signature(DiT.forward).parameters)
-    assert list(inspect.signature(UNet.__init__).parameters) == list(inspect.signature(DiT.__init__).parameters)
+    assert list(inspect.signature(UNet.forward).parameters) == list(
+        inspect.signature(DiT.forward).parameters
+    )
+    assert list(inspect.signature(UNet.__init__).parameters) == list(
+        inspect.signature(DiT.__init__).parameters
+    )
     assert type(made().condition).__name__ == "ConditionEmbedding"
 
 
@@ -100,7 +116,9 @@ def test_sides_that_cannot_be_halved_are_refused():
         made(UNetConfig((8, 8, 8), 1, 1, 8), (3, 18, 16))
 
 
-@pytest.mark.parametrize("bad", [{"widths": ()}, {"widths": (12,)}, {"blocks": 0}, {"heads": 3}, {"told": 0}])
+@pytest.mark.parametrize(
+    "bad", [{"widths": ()}, {"widths": (12,)}, {"blocks": 0}, {"heads": 3}, {"embedding": 0}]
+)
 def test_impossible_networks_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         UNetConfig(**bad)

@@ -1,4 +1,5 @@
-"""Which concept comes first and when, measured and predicted by the rates of structured identity mapping."""
+"""Which concept comes first and when, measured and predicted by the rates of structured identity
+mapping."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +12,8 @@ PAIR = ("color", "size")
 
 
 def log_ratio(size: float, color: float) -> float:
-    """How much later size is learned than colour: positive = colour first. 0 where neither is learned."""
+    """How much later size is learned than colour: positive = colour first. 0 where neither is
+    learned."""
     if math.isinf(color) or math.isinf(size):
         return 0.0 if color == size else math.copysign(math.inf, size - color)
     return math.log(max(size, 1.0) / max(color, 1.0))
@@ -23,7 +25,8 @@ def lead(o: Outcome) -> float:
 
 
 def seed_leads(o: Outcome) -> dict[int, float]:
-    """The lead of colour in each seed; finite, since a concept never learned counts as learned at the last step."""
+    """The lead of colour in each seed; finite, since a concept never learned counts as learned at
+    the last step."""
     color, size = o.capped_times("color"), o.capped_times("size")
     return {seed: log_ratio(size[seed], color[seed]) for seed in color}
 
@@ -55,8 +58,8 @@ def shared(by_seed: list[dict[int, float]]) -> list[int]:
 
 
 def rank(some: list[Outcome], space: str) -> float:
-    """Spearman's correlation of predicted and median learning times, over all factors of all worlds; 0 where times do not
-    vary. A concept that was never learned comes last."""
+    """Spearman's correlation of predicted and median learning times, over all factors of all
+    worlds; 0 where times do not vary. A concept that was never learned comes last."""
     predicted = [1 / o.rates[space, f] for o in some for f in PAIR]
     return _rank(predicted, [o.time(f) for o in some for f in PAIR])
 
@@ -85,8 +88,8 @@ def by_net(some: list[Outcome], least: int = 3) -> dict[str, list[Outcome]]:
 
 
 def crossing(line: list[Outcome], value: Callable[[Outcome], float]) -> float | str:
-    """The colour signal at which `value`, a log ratio, changes its sign along a line, between two worlds; or which concept
-    is first in all."""
+    """The colour signal at which `value`, a log ratio, changes its sign along a line, between two
+    worlds; or which concept is first in all."""
     points = [(math.log(o.facts["color_signal"]), value(o)) for o in line]
     for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
         if y0 < 0 <= y1:
@@ -96,7 +99,8 @@ def crossing(line: list[Outcome], value: Callable[[Outcome], float]) -> float | 
 
 
 def flips(net: str, some: list[Outcome]) -> dict[str, float | str]:
-    """Along each line of worlds with one size signal: where the order flips, and where it should by the world's pixels."""
+    """Along each line of worlds with one size signal: where the order flips, and where it should by
+    the world's pixels."""
     at: dict[str, float | str] = {}
     for size in sorted({o.facts["size_signal"] for o in some}, reverse=True):
         line = [o for o in some if o.facts["size_signal"] == size]
@@ -108,8 +112,8 @@ def flips(net: str, some: list[Outcome]) -> dict[str, float | str]:
 
 
 def powers(pairs: list[tuple[Outcome, Outcome]]) -> dict[str, float]:
-    """The power of the colour signal with which the steps to learn colour fall, for each network and embedding scale that has
-    three or more worlds."""
+    """The power of the colour signal with which the steps to learn colour fall, for each network
+    and embedding scale that has three or more worlds."""
     fitted = {}
     for net in dict.fromkeys(raw.facts["net"] for raw, _ in pairs):
         mine = [p for p in pairs if p[0].facts["net"] == net]

@@ -1,5 +1,5 @@
-"""Curves in concept space: when a concept is learned, how far the unseen composition falls back before it rises, where it
-turns, and how fast it moves."""
+"""Curves in concept space: when a concept is learned, how far the unseen composition falls back
+before it rises, where it turns, and how fast it moves."""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -17,14 +18,15 @@ from recombine.store import Row
 from recombine.theory.detect import descents, learning_times, turns
 
 LEARNED, STAY = 0.8, 3
-"""A concept is learned when its coordinate reaches this, and stays there for as many checkpoints."""
+"""A concept is learned when its coordinate reaches this, and stays there for as many
+checkpoints."""
 SMOOTH = 1.0
 """Curves are smoothed by a Gaussian of this many checkpoints before times are read off."""
 
 
 class Curves(NamedTuple):
-    """One run: steps, and for the unseen composition the coordinate of every factor and of all at once; `seen` is the mean
-    coordinate of each factor over the seen compositions."""
+    """One run: steps, and for the unseen composition the coordinate of every factor and of all at
+    once; `seen` is the mean coordinate of each factor over the seen compositions."""
 
     steps: Float[Tensor, "t"]
     factors: dict[str, Float[Tensor, "t"]]
@@ -55,8 +57,9 @@ class Outcome:
         return all(self.facts[k] == v for k, v in facts.items())
 
     def times(self, factor: str) -> dict[int, float]:
-        """When each seed learned a factor: as prompted in the seen compositions and in the unseen one; inf = never. (What a
-        probe reads in noise, early on, may agree with the unseen one by chance, but not with all.)"""
+        """When each seed learned a factor: as prompted in the seen compositions and in the unseen
+        one; inf = never. (What a probe reads in noise, early on, may agree with the unseen one by
+        chance, but not with all.)"""
         times = {}
         for seed, c in self.runs.items():
             both = torch.minimum(smoothed(c.factors[factor]), smoothed(c.seen[factor]))
@@ -68,7 +71,8 @@ class Outcome:
         return median(self.times(factor).values())
 
     def capped_times(self, factor: str) -> dict[int, float]:
-        """The same, with the last step where a factor was never learned (no later than the true time), and at least 1."""
+        """The same, with the last step where a factor was never learned (no later than the true
+        time), and at least 1."""
         last = {seed: float(c.steps[-1]) for seed, c in self.runs.items()}
         return {seed: max(1.0, min(t, last[seed])) for seed, t in self.times(factor).items()}
 
@@ -88,19 +92,20 @@ def outcomes(rows: Table) -> list[Outcome]:
 
 def curves(rows: Table) -> Curves:
     """From the CNN probe's rows of one run."""
-    given = [k.removeprefix("p_") for k in rows.frame.columns if k.startswith("p_")]
-    names = [name for name in given if name not in ("joint", "mean")]
-    top, steps = max(rows.column("level")), sorted(rows.unique("step"))
+    keys = [k for k in rows.frame.columns if k.startswith("p_")]
+    means = rows.frame.group_by("level", "step").agg(pl.col(keys).mean()).sort("step")
+    top = {k: torch.tensor(v) for k, v in _of_level(means, max(rows.column("level")), keys)}
+    seen = {k: torch.tensor(v) for k, v in _of_level(means, 0, keys)}
+    names = [k.removeprefix("p_") for k in keys if k not in ("p_joint", "p_mean")]
+    factors, known = ({n: line[f"p_{n}"] for n in names} for line in (top, seen))
+    steps = torch.tensor(sorted(rows.unique("step"))).float()
+    return Curves(steps, factors, top["p_joint"], top["p_mean"], known)
 
-    def line(level: int, key: str) -> Tensor:
-        at: dict[int, list[float]] = {}
-        for row in rows.where(level=level):
-            at.setdefault(row["step"], []).append(row[key])
-        return torch.tensor([sum(at[s]) / len(at[s]) for s in steps])
 
-    factors, seen = ({n: line(level, f"p_{n}") for n in names} for level in (top, 0))
-    joint, mean_of_all = line(top, "p_joint"), line(top, "p_mean")
-    return Curves(torch.tensor(steps).float(), factors, joint, mean_of_all, seen)
+def _of_level(means: pl.DataFrame, level: int, keys: list[str]) -> list[tuple[str, list[float]]]:
+    """The columns of one level, step by step."""
+    mine = means.filter(pl.col("level") == level)
+    return [(k, mine[k].to_list()) for k in keys]
 
 
 def main_line(variants: list[Outcome]) -> list[Outcome]:
@@ -112,7 +117,8 @@ def main_line(variants: list[Outcome]) -> list[Outcome]:
 
 
 def by_masked_share(variants: list[Outcome]) -> dict[str, list[Outcome]]:
-    """For models conditioned on values and on classes: more and more captions without the colour, from none on."""
+    """For models conditioned on values and on classes: more and more captions without the colour,
+    from none on."""
     masked = [o for o in variants if o.facts["masked"]]
     lines = {}
     for given in dict.fromkeys(o.facts["conditioned_on"] for o in masked):
@@ -140,18 +146,23 @@ def embedding_pairs(variants: list[Outcome]) -> list[tuple[Outcome, Outcome]]:
     return pairs
 
 
+FINE = 0.01
+"""What counts as equal: shares of a learning time, differences of probabilities."""
+
+
 def ratio(above: dict[int, float], below: dict[int, float]) -> Estimate:
     """The geometric mean over seeds of above / below, seed by seed."""
     seeds = [seed for seed in above if seed in below]
     if not seeds:
         raise LookupError("no seed in common")
-    logs = mean([math.log(above[s] / below[s]) for s in seeds], resolution=0)
+    logs = mean([math.log(above[s] / below[s]) for s in seeds], resolution=FINE)
     value, low, high = (math.exp(x) for x in (logs.value, logs.low, logs.high))
     return Estimate(value, low, high, logs.n, tuple(math.exp(x) for x in logs.values))
 
 
 def smoothed(values: Float[Tensor, "t"], width: float = SMOOTH) -> Float[Tensor, "t"]:
-    """Averaged over neighbouring checkpoints with Gaussian weights; the ends keep their own weight only."""
+    """Averaged over neighbouring checkpoints with Gaussian weights; the ends keep their own weight
+    only."""
     place = torch.arange(len(values), dtype=values.dtype)
     weight = torch.exp(-((place[:, None] - place) ** 2) / (2 * max(width, 1e-6) ** 2))
     return weight @ values / weight.sum(1)
@@ -160,15 +171,16 @@ def smoothed(values: Float[Tensor, "t"], width: float = SMOOTH) -> Float[Tensor,
 def learned(
     steps: Float[Tensor, "t"], values: Float[Tensor, "t"], level: float = LEARNED, stay: int = STAY
 ) -> float:
-    """The step from which on `values` stays at `level` or above for `stay` checkpoints; inf if it never does."""
+    """The step from which on `values` stays at `level` or above for `stay` checkpoints; inf if it
+    never does."""
     padded = torch.cat((values, values[-1:].expand(stay - 1)))
     lasting = padded.unfold(0, stay, 1).amin(1)
     return float(learning_times(steps, lasting[None, :, None], torch.ones(1), level)[0, 0])
 
 
 class Dip(NamedTuple):
-    """A fall and what follows: from the highest point (`high` at step `start`) down to `low` at step `turn`, and the highest
-    value `after` that. `depth` = high - low."""
+    """A fall and what follows: from the highest point (`high` at step `start`) down to `low` at
+    step `turn`, and the highest value `after` that. `depth` = high - low."""
 
     start: float
     high: float
@@ -192,25 +204,27 @@ def dip(steps: Float[Tensor, "t"], values: Float[Tensor, "t"], begin: int = 0) -
 
 
 def dips(outcome: Outcome) -> dict[int, Dip]:
-    """The fall of the unseen composition in each seed, from where the model generates anything as prompted."""
+    """The fall of the unseen composition in each seed, from where the model generates anything as
+    prompted."""
     return {s: dip(c.steps, smoothed(c.joint), begins(c)) for s, c in outcome.runs.items()}
 
 
 def begins(curves: Curves, level: float = LEARNED) -> int:
-    """The index of the first checkpoint at which the model generates anything as prompted: one factor of the seen
-    compositions has reached `level`. Before that a probe reads noise."""
+    """The index of the first checkpoint at which the model generates anything as prompted: one
+    factor of the seen compositions has reached `level`. Before that a probe reads noise."""
     best = torch.stack(list(curves.seen.values())).amax(0)
     return int((best >= level).int().argmax()) if (best >= level).any() else len(best) - 1
 
 
 def error(curves: Curves) -> Float[Tensor, "t"]:
-    """The squared distance of the unseen composition from where it should be, averaged over factors."""
+    """The squared distance of the unseen composition from where it should be, averaged over
+    factors."""
     return torch.stack([(1 - c).square() for c in curves.factors.values()]).mean(0)
 
 
 def falls(curves: Curves, tolerance: float = 0.05) -> tuple[int, list[int]]:
-    """How many times that distance sets out to fall, from where `begins` says, and the indices at which it turns. Moves of
-    less than `tolerance` of its start do not count."""
+    """How many times that distance sets out to fall, from where `begins` says, and the indices at
+    which it turns. Moves of less than `tolerance` of its start do not count."""
     begin = begins(curves)
     distance = smoothed(error(curves))[begin:]
     count = int(descents(distance[None], tolerance)[0])
@@ -218,7 +232,8 @@ def falls(curves: Curves, tolerance: float = 0.05) -> tuple[int, list[int]]:
 
 
 def speed(curves: Curves) -> Float[Tensor, "t"]:
-    """How far the unseen composition moves in concept space per step, before each checkpoint; 0 before the first."""
+    """How far the unseen composition moves in concept space per step, before each checkpoint; 0
+    before the first."""
     place = torch.stack([smoothed(c) for c in curves.factors.values()], 1)
     return torch.cat((torch.zeros(1), place.diff(dim=0).norm(dim=1) / curves.steps.diff()))
 

@@ -177,7 +177,7 @@ def _estimate(
     numbers: np.ndarray, low: float, high: float, bounds: tuple[Number, Number]
 ) -> Estimate:
     """Around the mean of the numbers, which its interval holds, within the bounds."""
-    value = math.fsum(numbers) / len(numbers)
+    value = float(np.clip(math.fsum(numbers) / len(numbers), numbers.min(), numbers.max()))
     low, high = (float(np.clip(x, *bounds)) for x in (low, high))
     if not math.isnan(low):
         low, high = min(low, value), max(high, value)

@@ -16,15 +16,16 @@ Line = tuple[Float[Tensor, "t"], Float[Tensor, "t"]]
 
 
 class Prompted(NamedTuple):
-    """One run. `lines`: for each method, steps and the best strength's value there; the patches are given by the step of the
-    network that was patched."""
+    """One run. `lines`: for each method, steps and the best strength's value there; the patches are
+    given by the step of the network that was patched."""
 
     variant: str
     seed: int
     lines: dict[str, Line]
 
     def best_while_plain_fails(self, method: str) -> float | None:
-        """The most that `method` reaches at any checkpoint where the plain prompt fails; None if there is none."""
+        """The most that `method` reaches at any checkpoint where the plain prompt fails; None if
+        there is none."""
         steps, values = self.lines.get(method, ((), ()))
         fails = {int(s) for s, v in zip(*self.lines["plain"], strict=True) if v <= FAILS}
         reached = [float(v) for s, v in zip(steps, values, strict=True) if int(s) in fails]

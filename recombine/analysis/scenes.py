@@ -86,7 +86,7 @@ def k_estimate(values: Seeds) -> Estimate:
     return mean(list(values.values()), 0, resolution=1)
 
 
-def difference(more: Seeds, less: Seeds, **bounds: float) -> Estimate:
+def difference(more: Seeds, less: Seeds, **bounds: float | int) -> Estimate:
     """The mean difference, paired by seed. LookupError unless both have the same seeds."""
     if more.keys() != less.keys():
         raise LookupError(f"seeds {sorted(more)} beside {sorted(less)}: some runs are missing")
@@ -150,7 +150,9 @@ def recall_apart(rows: Table, variant: str, numbers: range, far: float) -> Seeds
     if not near:
         span = f"{numbers.start} to {numbers.stop - 1}"
         raise LookupError(f"{variant}: no locations of {span} that are far from each other")
-    seeds = {seed: [r for r in near if r["seed"] == seed] for seed in sorted({r["seed"] for r in near})}
+    seeds = {
+        seed: [r for r in near if r["seed"] == seed] for seed in sorted({r["seed"] for r in near})
+    }
     return {seed: _weighted(some) for seed, some in seeds.items()}
 
 
@@ -242,49 +244,6 @@ def rising_together(some: list[Point]) -> int:
 
 def _rises(run: list[Point]) -> bool:
     return run[-1].gain > run[0].gain and all(b.gain >= a.gain for a, b in pairwise(run))
-
-
-MANY = 9
-"""Locations at which misses of the reaches are compared, or as many as were tried."""
-
-
-def bases_of(rows: Table) -> list[str]:
-    """The experiments whose reach was changed."""
-    return rows.where(kind="fit").unique("base")
-
-
-def reaches_of(rows: Table, base: str) -> dict[int, str]:
-    """Each reach of an experiment and its variant, smallest first."""
-    fit = rows.where(kind="fit", base=base)
-    return dict(sorted((r["reach"], r["variant"]) for r in fit))
-
-
-def many(rows: Table) -> int:
-    return max(k for k in numbers_of(rows) if k <= MANY)
-
-
-def missed(rows: Table) -> dict[str, Seeds]:
-    """The share of many locations that the network of each reach misses at the end."""
-    number, made = many(rows), {}
-    for variant in rows.where(kind="fit").column("variant"):
-        recall = share_at(rows, variant, number, "recall")
-        made[variant] = {seed: 1 - share for seed, share in recall.items()}
-    return made
-
-
-def fullness(rows: Table) -> dict[str, float]:
-    """The share of each network's patches that hold more of these locations than training
-    conditions on."""
-    return {r["variant"]: r["share"] for r in rows.where(kind="overfull", locations=many(rows))}
-
-
-def strongest_leakage(rows: Table, variant: str) -> Seeds:
-    """Of each seed, the leakage that is farthest from zero. LookupError where none was measured."""
-    some = rows.where(kind="leakage", variant=variant)
-    if not some:
-        raise LookupError(f"no leakage of {variant} was measured")
-    seeds = some.by("seed")
-    return {seed: max(seeds[seed].column("leakage"), key=abs) for seed in sorted(seeds)}
 
 
 def rate_at(rows: Table, variant: str, locations: int, kind: str = "count") -> Estimate:

@@ -1,5 +1,6 @@
 """Rows as a table: a polars data frame with a few short ways to pick from it. Parquet on disk."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from recombine.store import Row, read_bytes, write_atomic
 TEXT = ("kind", "composition", "variant", "probe", "run", "scale")
 """Columns that are text whatever they look like: the composition 011 is not eleven."""
 WHOLE = ("seed", "step", "level", "n")
+FOLDER = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
 class Table:
@@ -126,3 +128,14 @@ def read_table(path: Path) -> Table:
         return Table(pl.read_parquet(read_bytes(path)))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise UsageError(f"{path} is not a readable table ({' '.join(str(error).split())[:80]})") from None
+
+
+def read_rows_of(folder: Path, beside: str = "") -> Table:
+    """The rows of a study's folder. `beside`: the study in the folder beside it whose rows, of the same runs, belong to it
+    too, so that none is stored twice."""
+    own = read_table(folder / "rows.parquet")
+    if not beside:
+        return own
+    if not FOLDER.fullmatch(beside):
+        raise UsageError(f"{folder / 'study.json'}: rows_of must name a study, not {beside!r}")
+    return read_table(folder.parent / beside / "rows.parquet") + own

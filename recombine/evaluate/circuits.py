@@ -1,6 +1,7 @@
-"""Which hidden units matter for what. A unit's effect on a loss is estimated for all units at once from one gradient
-(attribution) or found by cutting it (ablation). The units with the largest effect on the pictures of one composition are its
-circuit; the Jaccard overlap says how much two circuits share."""
+"""Which hidden units matter for what. A unit's effect on a loss is estimated for all units at once
+from one gradient (attribution) or measured by cutting it (ablation). The units with the largest
+effect on the pictures of one composition are its circuit; the Jaccard overlap says how much two
+circuits share."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,49 +18,66 @@ Loss = Callable[[], Float[Tensor, "b"]]
 
 
 def units_of(net: nn.Module) -> tuple[Place, ...]:
-    """The hidden units of every MLP of the house's transformer, in order: what leaves its nonlinearity."""
-    return tuple(Place(f"{name}.mlp.1", "out") for name, m in net.named_modules() if isinstance(m, Block))
+    """The hidden units of every MLP of recombine's transformer, in order: what leaves its
+    nonlinearity."""
+    return tuple(
+        Place(f"{name}.mlp.1", "out") for name, m in net.named_modules() if isinstance(m, Block)
+    )
 
 
 @torch.no_grad()
-def resting(net: nn.Module, layout: Sequence[Place], losses: Sequence[Loss]) -> list[Float[Tensor, "u"]]:
-    """The mean activation of every unit over all samples and tokens: what a unit says when it says nothing in particular."""
+def resting(
+    net: nn.Module, places: Sequence[Place], losses: Sequence[Loss]
+) -> list[Float[Tensor, "u"]]:
+    """The mean activation of every unit over all samples and tokens: its output at rest."""
     means = []
-    with captured(net, layout) as held:
+    with captured(net, places) as held:
         for loss in losses:
             loss()
-            means.append([held[p].flatten(0, -2).mean(0) for p in layout])
+            means.append([held[p].flatten(0, -2).mean(0) for p in places])
     return [torch.stack(each).mean(0) for each in zip(*means, strict=True)]
 
 
 def attribution(
-    net: nn.Module, layout: Sequence[Place], loss: Loss, rest: Sequence[Tensor | float] | None = None
+    net: nn.Module,
+    places: Sequence[Place],
+    loss: Loss,
+    rest: Sequence[Tensor | float] | None = None,
 ) -> Float[Tensor, "b units"]:
-    """A first-order estimate of how each sample's loss would change if a unit said `rest` (default: zero) at every token:
-    the sum over tokens of gradient times (rest - activation). Exact where the loss is linear in the unit."""
-    with watched(net, layout) as held:
+    """A first-order estimate of how each sample's loss would change if a unit said `rest` (default:
+    zero) at every token: the sum over tokens of gradient times (rest - activation). Exact where the
+    loss is linear in the unit."""
+    with watched(net, places) as held:
         total = loss().sum()
-        kept = [held[p] for p in layout]
+        kept = [held[p] for p in places]
     slopes = torch.autograd.grad(total, kept)
-    rest = rest or [0.0] * len(layout)
-    each = [(g * (r - a.detach())).flatten(1, -2).sum(1) for g, a, r in zip(slopes, kept, rest, strict=True)]
+    rest = rest or [0.0] * len(places)
+    each = [
+        (g * (r - a.detach())).flatten(1, -2).sum(1)
+        for g, a, r in zip(slopes, kept, rest, strict=True)
+    ]
     return torch.cat(each, 1)
 
 
 @torch.no_grad()
 def ablation(
-    net: nn.Module, loss: Loss, units: Sequence[tuple[Place, int]], rest: Sequence[Tensor | float] | None = None
+    net: nn.Module,
+    loss: Loss,
+    units: Sequence[tuple[Place, int]],
+    rest: Sequence[Tensor | float] | None = None,
 ) -> Float[Tensor, "b units"]:
-    """How each sample's loss does change when a unit says `rest` at every token; one call of the network per unit."""
-    before, found = loss(), []
+    """How each sample's loss does change when a unit says `rest` at every token; one call of the
+    network per unit."""
+    before, changes = loss(), []
     for (place, unit), value in zip(units, rest or [0.0] * len(units), strict=True):
         with cut(net, place, slice(unit, unit + 1), value):
-            found.append(loss() - before)
-    return torch.stack(found, 1)
+            changes.append(loss() - before)
+    return torch.stack(changes, 1)
 
 
 def influence(effects: Float[Tensor, "b units"]) -> Float[Tensor, "units"]:
-    """How much a unit matters for these samples: the mean size of its effect, for better or worse."""
+    """How much a unit matters for these samples: the mean size of its effect, for better or
+    worse."""
     return effects.abs().mean(0)
 
 
@@ -79,15 +97,17 @@ def jaccard(a: Bool[Tensor, "n units"], b: Bool[Tensor, "m units"]) -> Float[Ten
 
 
 def overlaps(influence: Float[Tensor, "2 n units"], share: float) -> Float[Tensor, "n n"]:
-    """The Jaccard overlap of the circuits of n compositions, each found twice, from two halves of its pictures: the first
-    half of one against the second half of the other. So the diagonal says how well a circuit is found at all."""
+    """The Jaccard overlap of the circuits of n compositions, each estimated twice, from two halves
+    of its pictures: the first half of one against the second half of the other. So the diagonal
+    says how reliable a circuit is."""
     first, last = circuit(influence, share)
     each = jaccard(first, last)
     return (each + each.T) / 2
 
 
 def chance(share: float) -> float:
-    """The Jaccard overlap to expect of two random circuits that hold this share of very many units."""
+    """The Jaccard overlap to expect of two random circuits that hold this share of very many
+    units."""
     return share / (2 - share)
 
 

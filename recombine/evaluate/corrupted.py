@@ -1,12 +1,15 @@
-"""Spoiled pictures: what a broken model draws. A classifier that must choose calls an empty picture whatever it resembles
-least badly; one that was shown these may refuse. They are made from any world's own pictures:
+"""Corrupted pictures, as a broken model draws them. A closed-set classifier names even an empty
+picture; an open-set probe is trained on these to reject them. They are made from any world's own
+pictures:
 
-- mixed: a picture and one of another composition at the same place, one through the other (colours between two, ghosts);
+- mixed: a picture and one of another composition at the same place, one through the other (colours
+  between two, ghosts);
 - patched: blocks of one and blocks of the other;
 - faded: the picture sunk into the colour of its border, up to nothing at all;
 - noisy: so much noise that little else is left;
-- strayed, where the world can draw it: one thing between two compositions that differ in one factor. Without these a probe
-  lets a triangle with round corners pass and refuses a blue that leans towards red, since only the latter can be mixed."""
+- strayed, where the world can render it: one thing between two compositions that differ in one
+  factor. Without these a probe lets a triangle with round corners pass and refuses a blue that
+  leans towards red, since only the latter can be mixed."""
 
 from collections.abc import Callable
 
@@ -18,14 +21,19 @@ from torch import Tensor
 from recombine.worlds.world import World
 
 MIX, FADE, NOISE, BLOCKS = (0.35, 0.65), (0.6, 1.0), (0.25, 1.0), 7
-"""How much of the other picture; how far gone; the noise's standard deviation; blocks along a side."""
+"""How much of the other picture; how far gone; the noise's standard deviation; blocks along a
+side."""
 TINGE, FAINT, DUST = 0.15, 0.3, 0.05
-"""How much of another composition a picture may have, how far it may fade, how noisy it may be, and still be a good one. What
-lies between good and corrupted is shown as neither, and the probe may decide."""
+"""How much of another composition a picture may have, how far it may fade, how noisy it may be, and
+still be a good one. What lies between good and corrupted is shown as neither, and the probe may
+decide."""
 
 
-def corrupted(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Float[Tensor, "b c h w"]:
-    """Pictures that were to show `factors` and show no composition, each corrupted in one of these ways."""
+def corrupted(
+    world: World, factors: Int[Tensor, "b k"], rng: torch.Generator
+) -> Float[Tensor, "b c h w"]:
+    """Pictures that were to show `factors` and show no composition, each corrupted in one of these
+    ways."""
     images, other = pair(world, factors, rng)
     ways: list[Callable[[], Tensor]] = [
         lambda: mixed(images, other, MIX, rng),
@@ -40,8 +48,11 @@ def corrupted(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -
     return made.gather(0, which[None].expand(1, *images.shape))[0].clamp(0, 1)
 
 
-def imperfect(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Float[Tensor, "b c h w"]:
-    """Good pictures as a model may draw them: a tinge of another composition, a little faint, a little dusty."""
+def imperfect(
+    world: World, factors: Int[Tensor, "b k"], rng: torch.Generator
+) -> Float[Tensor, "b c h w"]:
+    """Good pictures as a model may draw them: a tinge of another composition, a little faint, a
+    little dusty."""
     images, other = pair(world, factors, rng)
     made = mixed(images, other, (0.0, TINGE), rng)
     if world.interpolates:
@@ -51,12 +62,17 @@ def imperfect(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -
     return (made + _strength(images, (0.0, DUST), rng) * _normal(images, rng)).clamp(0, 1)
 
 
-def strayed(world: World, factors: Int[Tensor, "b k"], how_far: tuple[float, float], rng: torch.Generator) -> Tensor:
-    """On the way to a composition that differs in one factor, each factor that has another value as often as any other."""
+def strayed(
+    world: World, factors: Int[Tensor, "b k"], how_far: tuple[float, float], rng: torch.Generator
+) -> Tensor:
+    """On the way to a composition that differs in one factor, each factor that has another value as
+    often as any other."""
     sizes = torch.tensor(world.space.sizes, device=rng.device)
     able = torch.tensor([i for i, n in enumerate(world.space.sizes) if n > 1], device=rng.device)
     which = able[torch.randint(len(able), (len(factors), 1), generator=rng, device=rng.device)]
-    step = 1 + (torch.rand(which.shape, generator=rng, device=rng.device) * (sizes[which] - 1)).long()
+    step = (
+        1 + (torch.rand(which.shape, generator=rng, device=rng.device) * (sizes[which] - 1)).long()
+    )
     neighbour = factors.scatter(1, which, (factors.gather(1, which) + step) % sizes[which])
     low, high = how_far
     share = low + (high - low) * torch.rand(len(factors), generator=rng, device=rng.device)
@@ -64,10 +80,13 @@ def strayed(world: World, factors: Int[Tensor, "b k"], how_far: tuple[float, flo
 
 
 def pair(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Pictures of `factors`, and the same of other compositions: nuisances alike, as far as the world draws them alike."""
+    """Pictures of `factors`, and the same of other compositions: nuisances alike, as far as the
+    world draws them alike."""
     state = rng.get_state()
     images = world.render(factors, rng).images
-    return images, world.render(others(world, factors, rng), torch.Generator(rng.device).set_state(state)).images
+    return images, world.render(
+        others(world, factors, rng), torch.Generator(rng.device).set_state(state)
+    ).images
 
 
 def others(world: World, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Int[Tensor, "b k"]:
@@ -94,7 +113,9 @@ def faded(images: Tensor, how_far: tuple[float, float], rng: torch.Generator) ->
     return torch.lerp(images, border.expand_as(images), _strength(images, how_far, rng))
 
 
-def _strength(images: Tensor, between: tuple[float, float], rng: torch.Generator) -> Float[Tensor, "b 1 1 1"]:
+def _strength(
+    images: Tensor, between: tuple[float, float], rng: torch.Generator
+) -> Float[Tensor, "b 1 1 1"]:
     low, high = between
     return low + (high - low) * torch.rand(len(images), 1, 1, 1, generator=rng, device=rng.device)
 

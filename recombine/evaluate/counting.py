@@ -254,5 +254,6 @@ def doubt(rows: Iterable[dict[str, Any]]) -> str:
             share = exact.get(k, 0.0)
             if share < needed:
                 counted = f"{share:.1%} of real pictures with {k} objects"
-                return f"the detector is not reliable: it counts {counted} exactly; {needed:.0%} are needed"
+                why = f"it counts {counted} exactly; {needed:.0%} are needed"
+                return f"the detector is not reliable: {why}"
     return ""

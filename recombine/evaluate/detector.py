@@ -25,6 +25,14 @@ FOLD, LEVELS, GROUPS = 2, 3, 8
 half the one before."""
 
 
+def check_detector(width: int, noise: float) -> None:
+    """ValueError where no detector has such a width, or no picture such a noise."""
+    if width <= 0 or width % GROUPS:
+        raise ValueError(f"width {width} must be a positive multiple of {GROUPS}")
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise {noise} must lie between 0 and 1")
+
+
 class Block(nn.Module):
     """Two convolutions beside a shortcut."""
 
@@ -48,9 +56,8 @@ class DetectorNet(nn.Module):
         super().__init__()
         by = FOLD * 2 ** (LEVELS - 1)
         if shape[1] % by or shape[2] % by:
-            raise UsageError(
-                f"the detector needs pictures with sides divisible by {by}, not {shape[1]}x{shape[2]}"
-            )
+            given = f"{shape[1]}x{shape[2]}"
+            raise UsageError(f"the detector needs sides divisible by {by}, not {given}")
         widths = [width * 2**i for i in range(LEVELS)]
         self.enter = nn.Conv2d(shape[0] * FOLD**2, width, 3, padding=1)
         self.down = nn.ModuleList(Block(widths[max(0, i - 1)], w) for i, w in enumerate(widths))

@@ -1,7 +1,8 @@
-"""How far from right a picture may be and still count. A world that can draw what lies between two compositions shows a probe
-the whole way from one to its neighbour in a single factor: a triangle that turns into a circle, a blue that turns into red. A
-probe that must choose changes its mind somewhere on the way; one that may refuse lets go earlier, and not equally early for
-every factor. Whoever compares models that fail in different factors has to know it."""
+"""How far from a composition a picture may be and still be read as it. A world that can interpolate
+renders pictures from one composition to its neighbour in a single factor: a triangle that turns
+into a circle, a blue that turns into red. A closed-set probe changes its answer somewhere in
+between; an open-set probe rejects earlier, and not equally early for every factor. That matters
+where models are compared that fail in different factors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,8 +12,8 @@ import torch
 from recombine.evaluate.intervals import wilson
 from recombine.evaluate.probes import Probe
 from recombine.rng import seeded
-from recombine.worlds.world import World
 from recombine.worlds.factors import Composition, Split, code
+from recombine.worlds.world import World
 
 SHARES = tuple(i / 10 for i in range(11))
 MOST = 4
@@ -31,29 +32,43 @@ def ways(world: World, split: Split) -> Iterator[Way]:
                     yield here, (*here[:i], value, *here[i + 1 :]), factor.name
 
 
-def interpolation_rows(probe: Probe, world: World, split: Split, count: int, device: Any = "cpu") -> list[dict[str, Any]]:
-    """Of `count` pictures at every tenth of each way, the share that is still read as where it began (`joint`), and as where it
-    leads (`other`)."""
+def interpolation_rows(
+    probe: Probe, world: World, split: Split, count: int, device: Any = "cpu"
+) -> list[dict[str, Any]]:
+    """Of `count` pictures at every tenth of each way, the share that is still read as where it
+    began (`joint`), and as where it leads (`other`)."""
     return [row for way in ways(world, split) for row in along(probe, world, way, count, device)]
 
 
-def along(probe: Probe, world: World, way: Way, count: int, device: Any) -> Iterator[dict[str, Any]]:
+def along(
+    probe: Probe, world: World, way: Way, count: int, device: Any
+) -> Iterator[dict[str, Any]]:
     """The same pictures at every tenth of one way."""
     here, there, factor = way
     ends = [torch.tensor([c] * count, device=device) for c in (here, there)]
-    drawn = lambda share: world.interpolate(  # noqa: E731
-        *ends, torch.full((count,), share, device=device), seeded("between", code(here), code(there), device=device)
+
+    def rendered(share: float) -> torch.Tensor:
+        rng = seeded("between", code(here), code(there), device=device)
+        return world.interpolate(*ends, torch.full((count,), share, device=device), rng)
+
+    answers = probe(torch.cat([rendered(share) for share in SHARES])).unflatten(
+        0, (len(SHARES), count)
     )
-    answers = probe(torch.cat([drawn(share) for share in SHARES])).unflatten(0, (len(SHARES), count))
     near, far = ((answers == end).all(2).sum(1).tolist() for end in ends)
-    about = {"kind": "interpolation", "factor": factor, "composition": code(here), "to": code(there), "probe": probe.name}
-    for share, recall, others in zip(SHARES, near, far, strict=True):
-        low, high = wilson(recall, count)
+    about = {
+        "kind": "interpolation",
+        "factor": factor,
+        "composition": code(here),
+        "to": code(there),
+        "probe": probe.name,
+    }
+    for share, first, others in zip(SHARES, near, far, strict=True):
+        low, high = wilson(first, count)
         yield {
             **about,
             "share": share,
             "n": count,
-            "joint": recall / count,
+            "joint": first / count,
             "low": low,
             "high": high,
             "other": others / count,

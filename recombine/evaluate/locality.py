@@ -35,7 +35,8 @@ PULL = 2
 
 @runtime_checkable
 class Conditions(Protocol):
-    """What a condition must offer: which of its parts are present, and itself without some of them."""
+    """What a condition must offer: which of its parts are present, and itself without some of
+    them."""
 
     @property
     def present(self) -> Bool[Tensor, "b k"]: ...
@@ -105,7 +106,8 @@ def pixel_influence(
         output = _finite(denoiser(x, t, condition))
     if not output.requires_grad:
         raise UsageError(
-            "the denoiser's output has no gradient by the picture: it ignores it, or runs under no_grad"
+            "the denoiser's output has no gradient by the picture: it ignores it, or runs under "
+            "no_grad"
         )
     energy = x.new_zeros(len(x), pixels.shape[1], *x.shape[2:])
     for p, (row, column) in enumerate(pixels.permute(1, 2, 0)):
@@ -136,7 +138,8 @@ def condition_influence(
     condition: Conditions,
     at: Float[Tensor, "b k 2"],
 ) -> Influence:
-    """What every condition, located `at`, does to the output: the change when it alone is removed."""
+    """What every condition, located `at`, does to the output: the change when it alone is
+    removed."""
     present, calls = condition.present, 1
     base, energy = _finite(denoiser(x, t, condition)), x.new_zeros(*present.shape, *x.shape[2:])
     for j in range(present.shape[1]):
@@ -203,7 +206,10 @@ class Locality:
         """Why the numbers say nothing, in one line; empty if they do."""
         if any(level.effect for level in self.levels):
             return ""
-        return "removing a condition changes nothing at any time: is the denoiser trained, and does it use `present`?"
+        return (
+            "removing a condition changes nothing at any time: is the denoiser trained, and does "
+            "it use `present`?"
+        )
 
 
 def locality(
@@ -223,7 +229,8 @@ def locality(
     where, levels, calls = getattr(condition, "at", None) if at is None else at, [], 0
     if where is None:
         raise UsageError(
-            "conditions that do not say where they are need at=: (x, y) of each, as fractions of the picture"
+            "conditions that do not say where they are need at=: (x, y) of each, as fractions of "
+            "the picture"
         )
     if not times:
         raise UsageError("times: at least one is needed")

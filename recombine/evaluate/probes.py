@@ -1,9 +1,9 @@
-"""Probes: pictures -> factors. The world's own reader, the paper's linear probe on pixels and small CNNs stand behind one
-interface, and none is believed before its accuracy on real pictures, seen and unseen, is on the table.
+"""Probes: pictures -> factors. The oracle, the paper's linear probe on pixels and small CNNs share
+one interface, and each is tested on real pictures, seen and unseen, before it is believed.
 
-`linear` and `cnn` must choose a value for every factor, whatever they are shown. `open_set` is a CNN with one more output, "none
-of these", trained on corrupted pictures too, so it may refuse: an empty picture is not a small blue triangle. What it would
-have said had it to choose is `closed_set`."""
+`linear` and `cnn` are closed-set: they give a value for every factor, whatever the picture.
+`open-set` is a CNN with a reject class, trained on corrupted pictures too: an empty picture is not
+a small blue triangle. `closed_set` is the same network without rejection."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
@@ -31,7 +31,7 @@ class Probe(Protocol):
 
 @dataclass(frozen=True)
 class Oracle:
-    """The world's own reader: no learned part."""
+    """Analysis by synthesis (`World.read`): re-render and compare. No learned part."""
 
     world: World
     name: str = "oracle"
@@ -41,7 +41,8 @@ class Oracle:
 
 
 class ProbeNet(nn.Module):
-    """Logits of all factors side by side, from flat pixels or from a small CNN; the open_set one's last says "none of these"."""
+    """Logits of all factors side by side, from flat pixels or from a small CNN; the last one of an
+    open-set probe is its reject class."""
 
     def __init__(self, kind: str, shape: tuple[int, int, int], space: FactorSpace):
         super().__init__()
@@ -49,19 +50,24 @@ class ProbeNet(nn.Module):
         self.sizes = [*space.sizes, 1] if self.open_set else list(space.sizes)
         channels, height, width = shape
         if kind == "linear":
-            self.body = nn.Sequential(nn.Flatten(), nn.Linear(channels * height * width, sum(self.sizes)))
+            self.body = nn.Sequential(
+                nn.Flatten(), nn.Linear(channels * height * width, sum(self.sizes))
+            )
         else:
             conv = lambda i, o, s: [nn.Conv2d(i, o, 3, s, 1), nn.GroupNorm(4, o), nn.GELU()]  # noqa: E731
             layers = [*conv(channels, 24, 2), *conv(24, 48, 2), *conv(48, 64, 1)]
             self.body = nn.Sequential(*layers, MeanAndMax(), nn.Linear(2 * 64, sum(self.sizes)))
 
     def forward(self, images: Float[Tensor, "b c h w"]) -> list[Float[Tensor, "b _"]]:
-        images = (2 * images - 1).contiguous(memory_format=torch.channels_last)  # twice as fast on a CPU
+        images = (2 * images - 1).contiguous(
+            memory_format=torch.channels_last
+        )  # twice as fast on a CPU
         return list(self.body(images).split(self.sizes, dim=-1))
 
 
 class MeanAndMax(nn.Module):
-    """Where a feature is does not matter, how much there is (mean) and whether there is any (max) do."""
+    """Where a feature is does not matter, how much there is (mean) and whether there is any (max)
+    do."""
 
     def forward(self, x: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d"]:
         return torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)
@@ -69,7 +75,7 @@ class MeanAndMax(nn.Module):
 
 @dataclass(frozen=True)
 class TrainedProbe:
-    """`open_set` refuses where its network says so; every other name must choose."""
+    """`open-set` rejects where its network says so; every other name is closed-set."""
 
     name: str
     net: ProbeNet
@@ -84,7 +90,7 @@ class TrainedProbe:
         return chosen.where(logits[-1] < 0, INVALID) if self.name == "open-set" else chosen
 
     def closed_set(self, name: str = "cnn") -> "TrainedProbe":
-        """The same network, made to choose."""
+        """The same network without rejection."""
         return replace(self, name=name)
 
 
@@ -95,35 +101,53 @@ def factor_loss(net: nn.Module, images: Tensor, index: Tensor) -> Float[Tensor, 
 def open_set_loss(net: nn.Module, images: Tensor, index: Tensor) -> Float[Tensor, "b"]:
     """Good or corrupted, and the factors of the good ones."""
     *factors, none = net(images)
-    refused = F.binary_cross_entropy_with_logits(none[:, 0], (index[:, 0] == INVALID).float(), reduction="none")
-    each = (F.cross_entropy(x, index[:, i], ignore_index=INVALID, reduction="none") for i, x in enumerate(factors))
+    refused = F.binary_cross_entropy_with_logits(
+        none[:, 0], (index[:, 0] == INVALID).float(), reduction="none"
+    )
+    each = (
+        F.cross_entropy(x, index[:, i], ignore_index=INVALID, reduction="none")
+        for i, x in enumerate(factors)
+    )
     return refused + sum(each)
 
 
-def score(probe: Probe, images: Tensor, composition: Composition, space: FactorSpace) -> dict[str, Any]:
-    """How many of the pictures show `composition`: jointly with its Wilson interval, and factor by factor."""
-    right = probe(images) == torch.tensor(composition, device=images.device)
-    recall, n = int(right.all(1).sum()), len(images)
-    low, high = wilson(recall, n)
-    each = {f.name: float(right[:, i].float().mean()) for i, f in enumerate(space.factors)}
-    return {"probe": probe.name, "n": n, "joint": recall / n, "low": low, "high": high, **each}
+def score(
+    probe: Probe, images: Tensor, composition: Composition, space: FactorSpace
+) -> dict[str, Any]:
+    """How many of the pictures show `composition`: jointly with its Wilson interval, and factor by
+    factor."""
+    correct = probe(images) == torch.tensor(composition, device=images.device)
+    hits, n = int(correct.all(1).sum()), len(images)
+    low, high = wilson(hits, n)
+    each = {f.name: float(correct[:, i].float().mean()) for i, f in enumerate(space.factors)}
+    return {"probe": probe.name, "n": n, "joint": hits / n, "low": low, "high": high, **each}
 
 
-def real_accuracy(probe: Probe, world: World, split: Split, count: int, device: Any = "cpu") -> list[dict[str, Any]]:
-    """The probe's accuracy on real pictures of every composition that has some: what its scores are worth."""
+def real_accuracy(
+    probe: Probe, world: World, split: Split, count: int, device: Any = "cpu"
+) -> list[dict[str, Any]]:
+    """The probe's accuracy on real pictures of every composition that has some: what its scores are
+    worth."""
     rows = []
     for c in world.present:
         index = torch.tensor([c] * count, device=device)
         images = world.render(index, seeded("real", code(c), device=device)).images
         rows.append(
-            {"kind": "probe", "composition": code(c), "level": split.level(c), **score(probe, images, c, world.space)}
+            {
+                "kind": "probe",
+                "composition": code(c),
+                "level": split.level(c),
+                **score(probe, images, c, world.space),
+            }
         )
     return rows
 
 
 def refused(probe: Probe, world: World, count: int, device: Any = "cpu") -> dict[str, Any]:
-    """How many corrupted pictures a probe refuses: none, if it must choose."""
+    """How many corrupted pictures a probe rejects: none, if it is closed-set."""
     rng, table = seeded("spoiled", device=device), torch.tensor(world.present, device=device)
-    images = corrupted(world, table[torch.randint(len(table), (count,), generator=rng, device=device)], rng)
+    images = corrupted(
+        world, table[torch.randint(len(table), (count,), generator=rng, device=device)], rng
+    )
     share = float((probe(images) == INVALID).all(1).float().mean())
     return {"kind": "refused", "probe": probe.name, "n": count, "share": share}

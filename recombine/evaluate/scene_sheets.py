@@ -55,5 +55,5 @@ def write_heat(path: Path, heat: Float[Tensor, "n h w"]) -> None:
 def read_heat(path: Path, count: int) -> Float[Tensor, "n h w"]:
     """The maps that `write_heat` wrote."""
     with Image.open(path) as picture:
-        grey = torch.from_numpy(np.array(picture)).float() / 255
+        grey = torch.from_numpy(np.array(picture.convert("L"))).float() / 255
     return torch.stack((10 ** (DECADES * (grey - 1))).chunk(count, 1))

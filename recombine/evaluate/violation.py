@@ -1,9 +1,10 @@
-"""How far a denoiser is from a local conditional score (LCS): pixels of set M_j may listen to the pixels of M_j and to
-condition j alone, pixels outside every active set to each other and to no condition.
+"""How far a denoiser is from a local conditional score (LCS): pixels of set M_j may depend on the
+pixels of M_j and to condition j alone, pixels outside every active set to each other and to no
+condition.
 
-The score is (alpha D - x) / sigma^2, so between different sets its derivative is that of the denoiser times
-alpha / sigma^2, and both are zero together. Works on any Denoiser, exact or trained: the effect of pixels by vector-Jacobian
-products, that of conditions by toggling them."""
+The score is (alpha D - x) / sigma^2, so between different sets its derivative is that of the
+denoiser times alpha / sigma^2, and both are zero together. Works on any Denoiser, exact or trained:
+the effect of pixels by vector-Jacobian products, that of conditions by toggling them."""
 
 from dataclasses import dataclass
 
@@ -19,9 +20,10 @@ from recombine.worlds.factors import Condition
 
 @dataclass(frozen=True, eq=False)
 class Violation:
-    """Who listens to whom. The first k groups are the sets of the conditions, the last one is the rest.
+    """What depends on what. The first k groups are the sets of the conditions, the last one is the
+    rest.
 
-    `pixels[g, i]`      mean square norm of the Jacobian block, outputs in group g, inputs in group i;
+    `pixels[g, i]`      mean square norm of the Jacobian block, outputs in g, inputs in group i;
     `conditions[g, j]`  mean square change of the outputs in group g when condition j is toggled;
     `worst_*`           the largest single foreign effect seen."""
 
@@ -32,7 +34,8 @@ class Violation:
 
     @property
     def pixel_share(self) -> float:
-        """How much of the Jacobian (root of its energy) lies between different groups: 0 local, near 1 all foreign."""
+        """How much of the Jacobian (root of its energy) lies between different groups: 0 local,
+        near 1 all foreign."""
         return _share(self.pixels)
 
     @property
@@ -63,9 +66,9 @@ def lcs_violation(
     probes: int | None = None,
     rng: torch.Generator | None = None,
 ) -> Violation:
-    """Test `denoiser` at the noisy pictures `x`. `sets` are masks (k, *s), or (b, k, *s) where they differ from picture to
-    picture. With `probes`, each Jacobian block is estimated from that many random sign vectors (unbiased) instead of one
-    product a pixel: the way for large pictures."""
+    """Test `denoiser` at the noisy pictures `x`. `sets` are masks (k, *s), or (b, k, *s) where they
+    differ from picture to picture. With `probes`, each Jacobian block is estimated from that many
+    random sign vectors (unbiased) instead of one product a pixel: the way for large pictures."""
     masks = _flat_masks(sets, x, condition)
     groups = _groups(masks & condition.present[:, :, None])
     rows = _pixel_rows(groups) if probes is None else _probe_rows(groups, probes, rng)
@@ -94,8 +97,9 @@ def interaction(
     nodes: int = 24,
 ) -> Float[Tensor, "b"]:
     """What the score, integrated, says about independence of the pixels M in `mask` and the rest R:
-    log p(y_M, y_R) - log p(x_M, y_R) - log p(y_M, x_R) + log p(x_M, x_R), zero for all x and y just where p splits into
-    M times R. It is the integral along M, from x to y, of the score at y_R minus the score at x_R."""
+    log p(y_M, y_R) - log p(x_M, y_R) - log p(y_M, x_R) + log p(x_M, x_R), zero for all x and y just
+    where p splits into M times R. It is the integral along M, from x to y, of the score at y_R
+    minus the score at x_R."""
     alpha, sigma = schedule.alpha(spread(t, x)), schedule.sigma(spread(t, x))
     total = x.new_zeros(len(x))
     for place, weight in zip(*leggauss(nodes), strict=True):
@@ -107,12 +111,21 @@ def interaction(
     return total
 
 
-def _flat_masks(sets: Bool[Tensor, "..."], x: Tensor, condition: Condition) -> Bool[Tensor, "b k d"]:
+def _flat_masks(
+    sets: Bool[Tensor, "..."], x: Tensor, condition: Condition
+) -> Bool[Tensor, "b k d"]:
     shared = sets.ndim == x.ndim
     masks = sets[None].expand(len(x), *sets.shape) if shared else sets
-    if masks.shape[0] != len(x) or masks.shape[2:] != x.shape[1:] or masks.shape[1] != condition.present.shape[1]:
+    if (
+        masks.shape[0] != len(x)
+        or masks.shape[2:] != x.shape[1:]
+        or masks.shape[1] != condition.present.shape[1]
+    ):
         wanted = f"(conditions {condition.present.shape[1]}, *{tuple(x.shape[1:])})"
-        raise UsageError(f"masks of shape {tuple(sets.shape)} do not fit: give {wanted}, or that for each picture")
+        raise UsageError(
+            f"masks of shape {tuple(sets.shape)} do not fit: give {wanted}, or that for each "
+            "picture"
+        )
     masks = masks.reshape(len(x), masks.shape[1], -1).to(x.device)
     if (masks.sum(1) > 1).any():
         raise UsageError("the pixel sets overlap: each pixel may belong to one condition at most")
@@ -125,12 +138,21 @@ def _groups(masks: Bool[Tensor, "b k d"]) -> Bool[Tensor, "b g d"]:
 
 def _pixel_rows(groups: Bool[Tensor, "b g d"]) -> list[tuple[Tensor, float]]:
     """One start a pixel: each is summed into whichever group owns it."""
-    return [(one.expand(len(groups), -1), 1.0) for one in torch.eye(groups.shape[2], device=groups.device)]
+    return [
+        (one.expand(len(groups), -1), 1.0)
+        for one in torch.eye(groups.shape[2], device=groups.device)
+    ]
 
 
-def _probe_rows(groups: Bool[Tensor, "b g d"], probes: int, rng: torch.Generator | None) -> list[tuple[Tensor, float]]:
-    """Random signs on one group at a time; the mean square of the answer is the norm of the block."""
-    signs = torch.randint(0, 2, (probes, groups.shape[2]), generator=rng, device=groups.device) * 2.0 - 1
+def _probe_rows(
+    groups: Bool[Tensor, "b g d"], probes: int, rng: torch.Generator | None
+) -> list[tuple[Tensor, float]]:
+    """Random signs on one group at a time; the mean square of the answer is the norm of the
+    block."""
+    signs = (
+        torch.randint(0, 2, (probes, groups.shape[2]), generator=rng, device=groups.device) * 2.0
+        - 1
+    )
     return [(sign * groups[:, g], 1 / probes) for g in range(groups.shape[1]) for sign in signs]
 
 
@@ -138,7 +160,9 @@ def _pixel_effects(denoiser, x, t, condition, groups, rows) -> tuple[Float[Tenso
     inside = groups.to(x.dtype)
     energy, worst = x.new_zeros(groups.shape[1], groups.shape[1]), 0.0
     starts = [start.to(x.dtype) for start, _ in rows]
-    for pulled, (start, share) in zip(_pullbacks(denoiser, x, t, condition, starts), rows, strict=True):
+    for pulled, (start, share) in zip(
+        _pullbacks(denoiser, x, t, condition, starts), rows, strict=True
+    ):
         owner = ((start != 0)[:, None] & groups).any(2).to(x.dtype)
         energy += share * torch.einsum("bg,bd,bid->gi", owner, pulled**2, inside) / len(x)
         foreign = (1 - torch.einsum("bg,bgd->bd", owner, inside)) * owner.any(1, keepdim=True)
@@ -158,13 +182,16 @@ def _pullbacks(denoiser, x, t, condition, starts):
 
 @torch.no_grad()
 def _condition_effects(denoiser, x, t, condition, masks) -> tuple[Float[Tensor, "g k"], float]:
-    """Toggle each condition in turn. Its own pixels are those of its set; all others should not notice."""
+    """Toggle each condition in turn. Its own pixels are those of its set; all others should not
+    notice."""
     base, columns, worst = denoiser(x, t, condition), [], 0.0
     for j in range(masks.shape[1]):
         present = condition.present.clone()
         present[:, j] = ~present[:, j]
         change = (denoiser(x, t, condition._replace(present=present)) - base).reshape(len(x), -1)
         active = (condition.present | present)[:, :, None]
-        columns.append(torch.einsum("bgd,bd->g", _groups(masks & active).to(x.dtype), change**2) / len(x))
+        columns.append(
+            torch.einsum("bgd,bd->g", _groups(masks & active).to(x.dtype), change**2) / len(x)
+        )
         worst = max(worst, change[~masks[:, j]].abs().max().item() if (~masks[:, j]).any() else 0.0)
     return torch.stack(columns, 1), worst

@@ -36,9 +36,13 @@ class Conditioning:
         """The condition as training gives it, some factors dropped."""
         if not self.dropout:
             return condition
-        shape = condition.present.shape if self.dropped == "null" else (1, condition.present.shape[1])
+        shape = (
+            condition.present.shape if self.dropped == "null" else (1, condition.present.shape[1])
+        )
         keep = torch.rand(shape, generator=rng, device=rng.device) >= self.dropout
-        return condition.keep(keep) if self.dropped == "null" else condition.zeroed(keep, space.dims)
+        return (
+            condition.keep(keep) if self.dropped == "null" else condition.zeroed(keep, space.dims)
+        )
 
 
 TABLE_SCALE = {"balanced": 0.5, "raw": 0.02}
@@ -49,23 +53,34 @@ class Standardised(nn.Module):
 
     def __init__(self, factor: Factor):
         super().__init__()
-        self.register_buffer("centre", torch.tensor(factor.centre or (0.0,) * factor.dim), persistent=False)
-        self.register_buffer("unit", torch.tensor(factor.unit or (1.0,) * factor.dim), persistent=False)
+        self.register_buffer(
+            "centre", torch.tensor(factor.centre or (0.0,) * factor.dim), persistent=False
+        )
+        self.register_buffer(
+            "unit", torch.tensor(factor.unit or (1.0,) * factor.dim), persistent=False
+        )
 
     def forward(self, value: Float[Tensor, "b v"]) -> Float[Tensor, "b v"]:
         return (value - self.centre) / self.unit
 
 
 class FactorEmbedding(nn.Module):
-    """One factor -> one vector: a table of its values, or an MLP of its true numbers; a learned null where it is absent."""
+    """One factor -> one vector: a table of its values, or an MLP of its true numbers; a learned
+    null where it is absent."""
 
     def __init__(self, factor: Factor, conditioning: Conditioning, width: int):
         super().__init__()
         scale = TABLE_SCALE[conditioning.embedding_scale]
         self.continuous = conditioning.mode != "quantised" and factor.dim > 0
         if self.continuous:
-            enter = Standardised(factor) if conditioning.embedding_scale == "balanced" else nn.Identity()
-            self.value = nn.Sequential(enter, nn.Linear(factor.dim, width), nn.GELU(), nn.Linear(width, width))
+            enter = (
+                Standardised(factor)
+                if conditioning.embedding_scale == "balanced"
+                else nn.Identity()
+            )
+            self.value = nn.Sequential(
+                enter, nn.Linear(factor.dim, width), nn.GELU(), nn.Linear(width, width)
+            )
         else:
             self.table = nn.Embedding(len(factor.values), width)
             nn.init.normal_(self.table.weight, std=scale)

@@ -1,4 +1,4 @@
-"""DiT: the house's transformer over the patches of a noisy picture, told the time and the condition."""
+"""DiT: the shared transformer over the patches of a noisy picture, conditioned on time and condition."""
 
 from dataclasses import field
 

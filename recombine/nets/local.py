@@ -70,7 +70,8 @@ class LocalConfig(LayoutNetConfig):
             raise ValueError(f"fine must not be negative, not {self.fine}")
         if not 0 <= self.reach < self.cells:
             raise ValueError(
-                f"reach must lie between 0 and {self.cells - 1}, one less than cells, not {self.reach}"
+                f"reach must lie between 0 and {self.cells - 1}, one less than cells, not "
+                f"{self.reach}"
             )
         if self.width % self.heads or self.width % 4:
             raise ValueError(f"width {self.width} is not a multiple of 4 and of heads {self.heads}")

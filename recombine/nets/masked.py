@@ -1,4 +1,4 @@
-"""The house's transformer over the tokens of a latent, some of them hidden: tokens in, a hidden vector per token out. What the
+"""The shared transformer over the tokens of a latent, some of them hidden: tokens in, a hidden vector per token out. What the
 hidden vectors say about the tokens is the head's business (MaskGIT, GIVT and MAR differ in nothing else)."""
 
 import torch

@@ -1,4 +1,4 @@
-"""The one transformer of the house: tokens in, tokens out, modulated by one vector (adaLN-zero). Every family uses it; what
+"""The transformer that all families share: tokens in, tokens out, modulated by one vector (adaLN-zero). What
 its outputs mean is decided elsewhere. Submodules are named so that activations can be captured from outside with hooks."""
 
 import math

@@ -50,7 +50,8 @@ class UNetConfig(NetConfig):
         if shape[1] % by or shape[2] % by:
             folded = f" after a fold of {self.fold}" if self.fold > 1 else ""
             raise UsageError(
-                f"{len(self.widths)} levels{folded} need sides divisible by {by}, not {shape[1]}x{shape[2]}"
+                f"{len(self.widths)} levels{folded} need sides divisible by {by}, not "
+                f"{shape[1]}x{shape[2]}"
             )
 
     def build(self, conditioning: Conditioning, shape: Shape, space: FactorSpace) -> "UNet":
@@ -120,7 +121,8 @@ class Coordinates(nn.Module):
 
 
 class UNet(nn.Module):
-    """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly zero."""
+    """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly
+    zero."""
 
     def __init__(
         self, config: UNetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace

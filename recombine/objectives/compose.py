@@ -1,12 +1,17 @@
 """The composition operator, denoiser -> denoiser: score = s_b + sum_j (s_j - s_b), that is, the
 background b plus what each part adds to it.
 
-Score and denoiser are tied by score = (alpha D - x) / sigma^2 and the coefficients sum to one, so the same sum composes
-denoisers, at every noise level and for every solver. Everything hangs on the background:
-  empty           the law with nothing in it: parts differ from it in their own pixels only, and the sum is exact;
-  unconditional   an average of the parts themselves (Bayes): the usual choice, and wrong for parts that hold nothing else;
-  cluttered       parts and background also hold other things, independently: then even the average nearly factorises.
-For a trained network it is its training that decides which of them its answer to no condition is."""
+Score and denoiser are tied by score = (alpha D - x) / sigma^2 and the coefficients sum to one, so
+the same sum composes denoisers, at every noise level and for every solver. The background decides:
+
+- empty: the law with nothing in it. Parts differ from it in their own pixels only, and the sum is
+  exact.
+- unconditional: an average of the parts themselves (Bayes). The usual choice, and wrong for parts
+  that hold nothing else.
+- cluttered: parts and background also hold other things, independently. Then even the average
+  nearly factorises.
+
+What a trained network gives without a condition depends on its training."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -4,7 +4,8 @@ loss, and its denoiser (Karras et al. 2022).
 Time runs from 0 to 1 and stands for the noise level sigma(t), with alpha = 1. The network is handed
 the picture divided by its expected size and the time; its answer F is read as
 
-    E[x | x_t] = skip x_t + out F,   skip = data^2 / (sigma^2 + data^2),   out = sigma data / sqrt(sigma^2 + data^2),
+    E[x | x_t] = skip x_t + out F,
+    skip = data^2 / (sigma^2 + data^2),   out = sigma data / sqrt(sigma^2 + data^2),
 
 where `data` is the standard deviation of the pictures. So it copies what the noise left, and adds
 what it must."""
@@ -116,7 +117,8 @@ class Edm(Noising):
         """How much each pixel counts, one on average."""
         if not hasattr(net, "sees"):
             raise UsageError(
-                f"balance needs a local network that says which pixels see a location, not {type(net).__name__}"
+                "balance needs a local network that says which pixels see a location, not "
+                f"{type(net).__name__}"
             )
         seen = net.sees(condition)[:, None].float()
         part = seen.mean((2, 3), keepdim=True)

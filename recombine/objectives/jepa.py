@@ -1,5 +1,5 @@
-"""The auxiliary loss that repairs a discrete model: at hidden positions, chosen blocks must also say, through a small
-predictor, what the same blocks of the moving average say when they see every token. A continuous target inside a network that
+"""The auxiliary loss for a discrete model: at hidden positions, chosen blocks must also predict, through a small
+predictor, what the same blocks of the moving average output when they see every token. A continuous target inside a network that
 is otherwise trained on categories. Nothing outside the network is needed. Paper A, section 6."""
 
 

@@ -1,4 +1,4 @@
-"""Masked prediction of tokens: hide some, say what they are. With a categorical head this is MaskGIT, with a mixture GIVT, with
+"""Masked prediction of tokens: hide some, predict them. With a categorical head this is MaskGIT, with a mixture GIVT, with
 a small per-token denoiser MAR: one transformer, one way of masking and decoding, another head. `causal` predicts token after
 token in reading order instead."""
 

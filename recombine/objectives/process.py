@@ -1,4 +1,4 @@
-"""The noising process x_t = alpha(t) x + sigma(t) noise, t in [0, 1] with 1 = noise, and the Denoiser waist.
+"""The noising process x_t = alpha(t) x + sigma(t) noise, t in [0, 1] with 1 = noise, and the Denoiser interface.
 
 A denoiser is any callable (x_t, t, condition) -> E[x | x_t]: a trained net, an exact mixture, a composition of others.
 Solvers, guidance and locality maps cannot tell them apart."""

@@ -1,4 +1,4 @@
-"""The Head waist: how the distribution of one token, a vector, is told by the hidden vector of a network. The same masked
+"""The Head interface: from a network's hidden vector to the distribution of one token, a vector. The same masked
 transformer is MaskGIT with the `Categorical` head, GIVT with `Mixture` and MAR with `Denoising`; nothing else changes. A head
 holds no weights. It makes the network behind it (`net`) and is handed it afterwards."""
 

@@ -100,7 +100,6 @@ def _make(task: Task, out: Path, runtime: Runtime) -> None:
         return
     for parent in task.parents():
         _make(parent, out, runtime)
-    opened(out, runtime).pop(digest_of(task), None)
     with _leased(task, out, runtime, None, wait=lambda: not is_usable(task, out)) as lease:
         if lease is not None:
             _run(task, out, replace(runtime), "", lease)

@@ -104,9 +104,11 @@ class Work:
         return folder_of(self.task, self.out)
 
     def open(self, parent: Task) -> Any:
-        """What a parent left, loaded once per process."""
-        name = digest_of(parent)
+        """What a parent left, loaded once per process for each state of its weights."""
+        folder = folder_of(parent, self.out)
+        name = f"{folder.digest} {folder.weights}"
         if name not in self.opened:
+            folder.begin(described(parent))  # refuses a folder that holds another config
             self.opened[name] = parent.open(self.of(parent))
         return self.opened[name]
 

@@ -8,17 +8,19 @@ from uuid import uuid4
 
 from recombine.config import UsageError
 from recombine.pipeline.executor import is_finished
-from recombine.pipeline.job import ancestors, digest_of, folder_of
+from recombine.pipeline.job import ancestors, described, digest_of, folder_of
 from recombine.pipeline.lease import held
 from recombine.pipeline.plan import Command, Planned, missing, planned, titles
-from recombine.pipeline.worker import TaskFailed, carry_out, known_failures
+from recombine.pipeline.worker import TaskFailed, carry_out, known_failures, raise_first
 from recombine.runtime import Runtime
 from recombine.store import Row
 
 
-def run(command: Command, engine: str, fresh: bool, runtime: Runtime) -> Iterator[Planned]:
+def run(
+    command: Command, engine: str, fresh: bool, runtime: Runtime, plans: list[Planned] | None = None
+) -> Iterator[Planned]:
     """Each study of the command, when its jobs are done. TaskFailed at the end where some could not be."""
-    plans, out = planned(command), Path(command.out)
+    plans, out = plans or planned(command), Path(command.out)
     if fresh:
         erase(plans, out, runtime)
     if engine == "local" and command.workers == 1:
@@ -32,7 +34,7 @@ def _in_this_process(plans: list[Planned], out: Path, runtime: Runtime) -> Itera
     for plan in plans:
         try:
             carry_out(plan.tasks, out, runtime, titles(plans))
-        except TaskFailed as error:
+        except (TaskFailed, UsageError) as error:
             failed = failed or error
             continue
         yield plan
@@ -55,8 +57,7 @@ def _by_workers(command: Command, plans: list[Planned], engine: str, runtime: Ru
     for plan in plans:
         if not missing(plan.tasks, out):
             yield plan
-    if failures:
-        raise TaskFailed(next(iter(failures.values())))
+    raise_first(failures)
     if left := missing([t for plan in plans for t in plan.tasks], out):
         raise TaskFailed(f"{len(left)} tasks were not done; the same command goes on from here")
 
@@ -79,6 +80,8 @@ def collect(plan: Planned, out: Path, keep: Callable[[Row], bool] = lambda row: 
     for job in plan.jobs:
         if not is_finished(job.task, out):
             raise UsageError(f"run {digest_of(job.task)} ({job.title}) is not finished")
-        about = {**dict(job.labels), "run": digest_of(job.task)}
-        rows += [row | about for row in folder_of(job.task, out).rows() if keep(row)]
+        folder = folder_of(job.task, out)
+        folder.begin(described(job.task))  # refuses a folder that holds another config
+        about = {**dict(job.labels), "run": folder.digest}
+        rows += [row | about for row in folder.rows() if keep(row)]
     return rows

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recombine.config import UsageError
 from recombine.pipeline.executor import execute
@@ -30,6 +30,17 @@ class TaskFailed(RuntimeError):
     """A task cannot be done; the message is one line."""
 
 
+class Failure(NamedTuple):
+    """Why a task cannot be done, in one line, and whether it was refused for what it was given."""
+
+    line: str
+    refused: bool
+
+
+Failures = dict[str, Failure]
+"""By the digests of tasks."""
+
+
 def carry_out(
     tasks: Iterable[Task], out: Path, runtime: Runtime, named: dict[Task, str], failures: Path | None = None
 ) -> None:
@@ -45,11 +56,10 @@ def carry_out(
             break
         if not any(_attempt(task, out, runtime, named, watcher, failures, failed) for task in free):
             time.sleep(IDLE)
-    if failed:
-        raise TaskFailed(next(iter(failed.values())))
+    raise_first(failed)
 
 
-def _possible(todo: list[Task], failed: dict[str, str]) -> list[Task]:
+def _possible(todo: list[Task], failed: Failures) -> list[Task]:
     """Without what needs a task that failed."""
     lost: set[Task] = {t for t in todo if digest_of(t) in failed}
     for task in todo:  # parents come first
@@ -58,7 +68,7 @@ def _possible(todo: list[Task], failed: dict[str, str]) -> list[Task]:
     return [t for t in todo if t not in lost or digest_of(t) in failed]
 
 
-def _held_by_others(todo: list[Task], failed: dict[str, str]) -> bool:
+def _held_by_others(todo: list[Task], failed: Failures) -> bool:
     return any(digest_of(t) not in failed for t in _possible(todo, failed))
 
 
@@ -69,7 +79,7 @@ def _attempt(
     named: dict[Task, str],
     watcher: Watcher,
     failures: Path | None,
-    failed: dict[str, str],
+    failed: Failures,
 ) -> bool:
     """Run one task unless another worker holds it; whether it ran. A failure is noted for all workers."""
     title = title_of(task, named)
@@ -82,9 +92,10 @@ def _attempt(
         if not is_expected(error):
             raise
         line = f"{title}: {' '.join(str(error).split())}"
-        failed[digest_of(task)] = line
+        failure = Failure(line, isinstance(error, UsageError))
+        failed[digest_of(task)] = failure
         if failures:
-            write_json(failures / f"{digest_of(task)}.json", line)
+            write_json(failures / f"{digest_of(task)}.json", failure._asdict())
         runtime.log(line)
         return True
 
@@ -94,10 +105,16 @@ def is_expected(error: Exception) -> bool:
     return isinstance(error, UsageError) or type(error).__name__ == "Diverged"
 
 
-def known_failures(folder: Path | None) -> dict[str, str]:
+def known_failures(folder: Path | None) -> Failures:
     if folder is None or not folder.is_dir():
         return {}
-    return {path.stem: str(read_json(path)) for path in sorted(folder.glob("*.json"))}
+    return {path.stem: Failure(**read_json(path)) for path in sorted(folder.glob("*.json"))}
+
+
+def raise_first(failed: Failures) -> None:
+    """UsageError where the first task that failed was refused (bad input), TaskFailed where its run failed."""
+    for line, refused in failed.values():
+        raise UsageError(line) if refused else TaskFailed(line)
 
 
 def work(plan: str, index: int = 0) -> None:

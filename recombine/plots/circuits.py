@@ -1,4 +1,5 @@
-"""Overlaps of circuits, with and without the auxiliary loss, and how good attribution is; from rows alone."""
+"""Overlaps of circuits, with and without the auxiliary loss, and how good attribution is; from rows
+alone."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,8 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 
 
 def matrix(rows: Table, variant: str, codes: list[str]) -> Float[Tensor, "n n"]:
-    """The mean overlap over seeds, every composition against every other; itself twice on the diagonal."""
+    """The mean overlap over seeds, every composition against every other; itself twice on the
+    diagonal."""
     pairs, table = (
         pairs_of(rows) + pairs_of(rows, same=True),
         torch.full((len(codes),) * 2, torch.nan),
@@ -96,8 +98,10 @@ def overlap_pairs(rows: Table, folder: Path) -> Figure:
         "pairs",
         "More shared factors, more shared units",
         "Left: Jaccard overlap of every pair of compositions against the number of factors they "
-        "share (pale: with an unseen composition; the last group is one composition twice, from two "
-        "halves of its pictures). Middle: the paper's six pairs, of two factors. Right: other shares "
+        "share (pale: with an unseen composition; the last group is one composition twice, from "
+        "two "
+        "halves of its pictures). Middle: the paper's six pairs, of two factors. Right: other "
+        "shares "
         "of units than the one that decides the claim (solid: different compositions; dashed: the "
         "same twice; dotted: chance level).",
     )

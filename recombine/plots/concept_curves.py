@@ -1,4 +1,5 @@
-"""Figures of `concept-space`: trajectories beside the theory's, curves over training, learning times."""
+"""Figures of `concept-space`: trajectories beside the theory's, curves over training, learning
+times."""
 
 import math
 from pathlib import Path
@@ -43,7 +44,8 @@ def shades(line: list[Outcome]) -> list[Any]:
 
 
 def mean_path(o: Outcome) -> tuple[Tensor, Tensor, int]:
-    """Colour and size coordinate of the unseen composition, averaged over seeds, and where it generates anything as prompted."""
+    """Colour and size coordinate of the unseen composition, averaged over seeds, and where it
+    generates anything as prompted."""
     runs = list(o.runs.values())
     place = [torch.stack([smoothed(c.factors[f]) for c in runs]).mean(0) for f in ("color", "size")]
     return *place, min(begins(c) for c in runs)

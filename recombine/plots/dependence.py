@@ -9,23 +9,28 @@ from recombine.plots.style import CYCLE, Figure, canvas
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     """Nothing where it was not measured."""
-    found = points(rows)
-    return [scatter(found, folder)] if found else []
+    measured = points(rows)
+    return [scatter(measured, folder)] if measured else []
 
 
-def scatter(found: list[Point], folder: Path) -> Figure:
+def scatter(measured: list[Point], folder: Path) -> Figure:
     figure = Figure(
         "condition-dependence",
         "Condition dependence and composition",
-        "Each point is a run at a checkpoint at which it draws what it has seen, the large ones at the end. Left: how far "
-        "every place depends on one condition alone. Right: how little the effect of one condition depends on the others. "
+        "Each point is a run at a checkpoint at which it has learned what it saw, the large ones "
+        "at the end. Left: how far "
+        "every place depends on one condition alone. Right: how little the effect of one "
+        "condition depends on the others. "
         "Vertical: level-2 accuracy by the primary probe.",
     )
-    variants, last = list(dict.fromkeys(p.variant for p in found)), {id(p) for p in at_the_end(found)}
+    variants, last = (
+        list(dict.fromkeys(p.variant for p in measured)),
+        {id(p) for p in at_the_end(measured)},
+    )
     with canvas(folder, figure, 1, 2, size=(9.4, 3.6), sharey=True) as axes:
         for axis, (name, label) in zip(axes, MEASURES.items(), strict=True):
             for variant, color in zip(variants, CYCLE * 3, strict=False):
-                mine = [p for p in found if p.variant == variant]
+                mine = [p for p in measured if p.variant == variant]
                 sizes = [60 if id(p) in last else 12 for p in mine]
                 x, y = [getattr(p, name) for p in mine], [p.level2 for p in mine]
                 axis.scatter(x, y, s=sizes, color=color, alpha=0.65, lw=0, label=variant)

@@ -43,7 +43,8 @@ def polysemantic_layers(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "polysemantic",
         "Heads that are sensitive to more than one factor",
-        f"Share of each layer's {heads} heads whose sensitivity lies above {at:.2g} for two factors "
+        f"Share of each layer's {heads} heads whose sensitivity lies above {at:.2g} for two "
+        "factors "
         "or more. At this threshold the models without the auxiliary loss have the paper's mean "
         "share. Bars are means over seeds, dots are seeds (one head more or less moves a dot by "
         f"{1 / heads:.2f}). Right: the paper's bars.",

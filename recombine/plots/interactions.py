@@ -18,8 +18,8 @@ COMPOSITIONS = {
     "111": "small blue triangle",
 }
 CORRECT = 0.5
-"""From where an answer counts as correct: a quarter of the distance from the class that was prompted
-for to the other one."""
+"""From where an answer counts as correct: a quarter of the distance from the class that was
+prompted for to the other one."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -105,7 +105,8 @@ def pace(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "pace",
         "How long it takes",
-        "When an answer first agrees to nine tenths, over the spread inside classes. Circles: small "
+        "When an answer first agrees to nine tenths, over the spread inside classes. Circles: "
+        "small "
         "red triangles; squares: small blue ones. Dashed: inverse square and inverse fourth power.",
     )
     some = rows.where(kind="pace")

@@ -20,7 +20,7 @@ from recombine.analysis.scenes import (
 )
 from recombine.analysis.table import Table
 from recombine.evaluate.counting import k_mean
-from recombine.plots.scene_pictures import GREY, NAMES, color, last_sheet, strips, title
+from recombine.plots.scene_pictures import GREY, NAMES, color, run_sheet, strips, title
 from recombine.plots.style import INK, Figure, canvas
 
 SHADES = colormaps["viridis"]
@@ -96,8 +96,8 @@ def one_curve(axis: Any, rows: Table, variant: str) -> None:
     most = fmean(reached(rows, variant).values())
     axis.axvline(most, color=ink, lw=1, ymax=0.93, label="K_max")
     if PAPER.get(variant, numbers[-1] + 1) <= numbers[-1]:
-        hollow = {"marker": "v", "ms": 6, "color": ink, "mfc": "none", "ls": ""}
-        axis.plot([PAPER[variant]], [1.04], clip_on=False, label="K_max, paper", **hollow)
+        outline = {"marker": "v", "ms": 6, "color": ink, "mfc": "none", "ls": ""}
+        axis.plot([PAPER[variant]], [1.04], clip_on=False, label="K_max, paper", **outline)
     ticks = [k for k in numbers if k % 2 or numbers[-1] < 8]
     axis.set(ylim=(-0.03, 1.08), xlim=(0.5, numbers[-1] + 0.5), xticks=ticks)
     axis.set_title(f"{title(variant)}\n{CRITERIA[column]}, K_max {most:.3g}", fontsize=9)
@@ -138,10 +138,10 @@ def lengths(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "k-max",
         "K_max beside the paper's",
-        "Dots are seeds, the bar is their mean, diamonds are the paper's numbers (it gives none for "
-        "the whole-picture control). The upright line is K_max by means: up to which recall is 0.9 "
-        "or more and the number of objects is off by half an object at most. Left: trained on one "
-        "to three objects (shaded). Right: Exps 2 and 2L by what they were trained on.",
+        "Dots are seeds, the bar is their mean, diamonds are the paper's numbers (it gives none "
+        "for the whole-picture control). The upright line is K_max by means: up to which recall "
+        "is 0.9 or more and the number of objects is off by half an object at most. Left: trained "
+        "on one to three objects (shaded). Right: Exps 2 and 2L by what they were trained on.",
     )
     main = [v for v in variants_of(rows) if v in NAMES]
     sets = training_sets(rows)
@@ -166,8 +166,8 @@ def by_experiment(axis: Any, rows: Table, main: list[str]) -> None:
         mild = fmean(reached(rows, variant, by=k_mean).values())
         axis.plot([mild], [y], marker="|", ms=20, mew=2, color=ink)
         if variant in PAPER:
-            hollow = {"marker": "D", "ms": 7, "mfc": "none", "mew": 1.5, "ls": ""}
-            axis.plot([PAPER[variant]], [y], color=ink, **hollow)
+            outline = {"marker": "D", "ms": 7, "mfc": "none", "mew": 1.5, "ls": ""}
+            axis.plot([PAPER[variant]], [y], color=ink, **outline)
     axis.set(xlim=(0, top + 0.5), ylim=(len(main) - 0.5, -0.5), xlabel="K_max")
     axis.set_yticks(range(len(main)), [title(v) for v in main])
     axis.grid(visible=False, axis="y")
@@ -187,8 +187,8 @@ def training_sets(rows: Table) -> dict[str, dict[int, str]]:
 def by_training(axis: Any, rows: Table, sets: dict[str, dict[int, str]]) -> None:
     for base, held in sets.items():
         ink, paper = color(base), {n: PAPER[v] for n, v in held.items()}
-        hollow = {"marker": "D", "ms": 6, "mfc": "none", "ls": "--", "lw": 1}
-        axis.plot(paper.keys(), paper.values(), color=ink, **hollow)
+        outline = {"marker": "D", "ms": 6, "mfc": "none", "ls": "--", "lw": 1}
+        axis.plot(paper.keys(), paper.values(), color=ink, **outline)
         ours = {n: list(reached(rows, v).values()) for n, v in held.items()}
         name = title(base).partition(":")[0]
         axis.plot(ours.keys(), [fmean(v) for v in ours.values()], color=ink, label=name)
@@ -207,8 +207,8 @@ def nearness(rows: Table, folder: Path) -> list[Figure]:
         "Too many, or too near to each other?",
         "Recall by the distance to the nearest other location (from so much on, as a share of the "
         "picture); a line for each range of the number of locations. Locations of real scenes, all "
-        "seeds. Where the lines coincide, a model fails because objects are near to each other, not "
-        "because there are many; where they lie apart, the number itself matters.",
+        "seeds. Where the lines coincide, a model fails because objects are near to each other, "
+        "not because there are many; where they lie apart, the number itself matters.",
     )
     main = [v for v in variants_of(rows) if v in NAMES and rows.where(kind="near", variant=v)]
     if not main:
@@ -267,6 +267,6 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
     sheets = {}
     for variant in variants_of(rows):
         name = title(variant).replace(": ", ":\n").replace(", trained", ",\ntrained")
-        sheets[name.replace(", whole", ",\nwhole")] = last_sheet(rows, variant, folder)
+        sheets[name.replace(", whole", ",\nwhole")] = run_sheet(rows, variant, folder)
     numbers = numbers_of(rows)
     return strips(folder, figure, sheets, numbers, tuple(numbers))

@@ -12,7 +12,7 @@ from recombine.analysis.table import Table
 from recombine.evaluate.locality import RADIUS
 from recombine.evaluate.locality_map import DECADES, LocalityMap
 from recombine.evaluate.scene_sheets import read_heat
-from recombine.plots.scene_pictures import GREY, NAMES, color, run_file, title
+from recombine.plots.scene_pictures import GREY, NAMES, color, run_sheet, title
 from recombine.plots.style import Figure, canvas
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def log_ticks(axis: Any) -> None:
 
 
 def maps(rows: Table, folder: Path) -> list[Figure]:
-    """The heat lies in the folders of the runs; without it there are no maps."""
+    """The heat lies among the study's samples; without it there are no maps."""
     figure = Figure(
         "maps",
         "What a pixel depends on",
@@ -142,7 +142,7 @@ def maps(rows: Table, folder: Path) -> list[Figure]:
         "one logarithmic scale of four decades; first seed, end of training, mean over noises.",
     )
     main = [v for v in variants_of(rows) if v in NAMES and rows.where(kind="map", variant=v)]
-    paths = {v: run_file(rows, v, folder, "maps.png") for v in main}
+    paths = {v: run_sheet(rows, v, folder, "maps") for v in main}
     held = {v: path for v, path in paths.items() if path.is_file()}
     if not held:
         return []

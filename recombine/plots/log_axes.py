@@ -5,7 +5,8 @@ from typing import Any
 
 
 def log_ticks(axis: Any) -> None:
-    """Ticks at 1, 3, 10, 30 ... (1, 2, 5, 10 ... where the range is short), written out; none in between."""
+    """Ticks at 1, 3, 10, 30 ... (1, 2, 5, 10 ... where the range is short), written out; none in
+    between."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     low, high = axis.get_view_interval()

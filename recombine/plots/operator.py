@@ -1,5 +1,5 @@
-"""Figures of `operator`: how far each background goes, adding against conditioning at once, leakage,
-and samples."""
+"""Figures of `operator`: how far each background goes, adding against conditioning at once,
+leakage, and samples."""
 
 from pathlib import Path
 from statistics import fmean
@@ -7,7 +7,7 @@ from typing import Any
 
 from recombine.analysis.scenes import criterion, last, numbers_of
 from recombine.analysis.table import Table
-from recombine.plots.scene_pictures import GREY, run_file, strips
+from recombine.plots.scene_pictures import GREY, run_sheet, strips
 from recombine.plots.style import CYCLE, Figure, canvas
 
 MODELS = ("empty", "unconditional", "cluttered")
@@ -97,8 +97,8 @@ def leakage(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "leakage",
         "How much of an object each part shows, before anything is sampled",
-        "On real noisy pictures with several objects, over the noise. Left: how much of an object a "
-        "part shows that is conditioned on another one, less what the background shows: the "
+        "On real noisy pictures with several objects, over the noise. Left: how much of an object "
+        "a part shows that is conditioned on another one, less what the background shows: the "
         "leakage. In a sum every further part adds it to every object. Right: the predicted "
         "amplitude of an object in a sum of two (thin) and of four parts (bold), as a share of "
         "what its own part alone shows of it: at 0 it is gone, and far above 1 it is as under too "
@@ -140,8 +140,8 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
     figure = Figure(
         "samples",
         "Samples over the three backgrounds",
-        "The first picture of each number of locations, from the same noise; one seed. A cross is a "
-        "prompted location: green where an object was located, red where none was.",
+        "The first picture of each number of locations, from the same noise; one seed. A cross is "
+        "a prompted location: green where an object was located, red where none was.",
     )
-    sheets = {v: run_file(rows, v, folder, "added.png", "added") for v in shown(rows)}
+    sheets = {v: run_sheet(rows, v, folder, "added", "added") for v in shown(rows)}
     return strips(folder, figure, sheets, numbers_of(rows, "added"), SHOWN)

@@ -1,4 +1,5 @@
-"""Figures of `concept-space`: methods of prompting, samples over training, three factors, masked captions."""
+"""Figures of `concept-space`: methods of prompting, samples over training, three factors, masked
+captions."""
 
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from recombine.analysis.concepts import Outcome, begins, by_masked_share, late, 
 from recombine.analysis.prompted import Prompted, prompted_runs
 from recombine.analysis.table import Table
 from recombine.plots.log_axes import log_ticks
+from recombine.plots.sheets import sheets_over_training
 from recombine.plots.style import CYCLE, Figure, canvas
 
 METHODS = {
@@ -28,7 +30,7 @@ def figures(rows: Table, variants: list[Outcome], folder: Path) -> list[Figure]:
     made = []
     if runs := prompted_runs(rows):
         made.append(prompting(runs, folder))
-    if strip := samples(rows, variants, folder):
+    if strip := samples(variants, folder):
         made.append(strip)
     if three := [o for o in variants if o.facts["background_signal"]]:
         made.append(emergence(three, folder))
@@ -75,8 +77,8 @@ def one_method(axis: Any, lines: list[tuple], ink: str, label: str, method: str)
     axis.plot(steps, mean, color=ink, label=label, marker=marker, ms=4, **style)
 
 
-def samples(rows: Table, variants: list[Outcome], folder: Path) -> Figure | None:
-    """Sheets lie beside the study's own folder, in those of the runs; without them there is no strip."""
+def samples(variants: list[Outcome], folder: Path) -> Figure | None:
+    """From the sheets that the study keeps; without them there is no strip."""
     figure = Figure(
         "samples",
         "Samples along the way",
@@ -86,19 +88,17 @@ def samples(rows: Table, variants: list[Outcome], folder: Path) -> Figure | None
     weak = next((o for o in variants if o.facts["weak"]), None)
     if not weak or not weak.runs:
         return None
-    run = rows.where(kind="accuracy", variant=weak.name, seed=min(weak.runs)).unique("run")[0]
-    sheets = sorted((folder.parents[1] / "runs" / run / "samples").glob("step_*.png"))
+    seed = min(weak.runs)
+    first = weak.runs[seed]
+    begin = 0.7 * first.steps[begins(first)]
+    every = sheets_over_training(folder, weak.name, seed)
+    sheets = {step: sheet for step, sheet in every.items() if step == 0 or step >= begin}
     if not sheets:
         return None
-    first = weak.runs[min(weak.runs)]
-    sheets = [
-        s for s in sheets if step_of(s) == 0 or step_of(s) >= 0.7 * first.steps[begins(first)]
-    ]
     names = ("red large", "red small", "blue large", "blue small\n(unseen)")
-    with canvas(
-        folder, figure, SHEET_ROWS, len(sheets), size=(1.5 * len(sheets) + 0.9, 3.6)
-    ) as axes:
-        for j, sheet in enumerate(sheets):
+    size = (1.5 * len(sheets) + 0.9, 3.6)
+    with canvas(folder, figure, SHEET_ROWS, len(sheets), size=size, squeeze=False) as axes:
+        for j, (step, sheet) in enumerate(sheets.items()):
             with Image.open(sheet) as picture:
                 cell = picture.height // SHEET_ROWS
                 pixels = np.asarray(picture.convert("RGB"))
@@ -112,12 +112,8 @@ def samples(rows: Table, variants: list[Outcome], folder: Path) -> Figure | None
                     spine.set_visible(False)
                 if j == 0:
                     axes[i][j].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
-            axes[0][j].set_title(f"{step_of(sheet):,}", fontsize=9)
+            axes[0][j].set_title(f"{step:,}", fontsize=9)
     return figure
-
-
-def step_of(sheet: Path) -> int:
-    return int(sheet.stem.removeprefix("step_"))
 
 
 def emergence(three: list[Outcome], folder: Path) -> Figure:

@@ -4,20 +4,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from recombine.analysis.scenes import (
-    bases_of,
-    facts,
-    fullness,
-    last,
-    many,
-    missed,
-    numbers_of,
-    reached,
-    reaches_of,
-)
+from recombine.analysis.receptive_field import bases_of, fullness, many, missed, reaches_of
+from recombine.analysis.scenes import facts, last, numbers_of, reached
 from recombine.analysis.table import Table
 from recombine.evaluate.counting import k_mean
-from recombine.plots.scene_pictures import GREY, color, last_sheet, strips, title
+from recombine.plots.scene_pictures import GREY, color, run_sheet, strips, title
 from recombine.plots.style import Figure, canvas
 
 
@@ -31,8 +22,8 @@ def reach(rows: Table, folder: Path) -> Figure:
         "reach",
         "A patch can be too small, and too large",
         "Left: K_max over the number of cells that a patch extends in every direction (dots are "
-        "seeds; dashed: by means); dotted, the largest number of objects in training. Middle: false "
-        "positives per location, up to twice that number, where training conditions on all "
+        "seeds; dashed: by means); dotted, the largest number of objects in training. Middle: "
+        "false positives per location, up to twice that number, where training conditions on all "
         "objects; and what the world says: the share of objects that a patch cuts. Right: the "
         f"share of {number} locations that each network misses, over the share of patches that "
         "hold more of them than training conditions on; the number beside a point is its reach.",
@@ -73,7 +64,9 @@ def false_positives(axis: Any, rows: Table) -> None:
         about = facts(rows, next(iter(variants.values())))
         if about["strict"]:
             few = [k for k in numbers_of(rows) if k <= 2 * about["trained"]]
-            each = {r: [surplus(s, few) for s in last(rows, v).values()] for r, v in variants.items()}
+            each = {
+                r: [surplus(s, few) for s in last(rows, v).values()] for r, v in variants.items()
+            }
             ends = [fmean(v) for v in each.values()]
             axis.plot(list(each), ends, color=color(base), label="false positives per location")
             for r, seeds in each.items():
@@ -111,5 +104,5 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
         "the location was located; red: it was not. The same locations and noise in every row.",
     )
     variants, numbers = rows.where(kind="fit").column("variant"), numbers_of(rows)
-    sheets = {v: last_sheet(rows, v, folder) for v in variants}
+    sheets = {v: run_sheet(rows, v, folder) for v in variants}
     return strips(folder, figure, sheets, numbers, tuple(numbers))

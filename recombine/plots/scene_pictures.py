@@ -9,6 +9,7 @@ from PIL import Image
 
 from recombine.analysis.scenes import last
 from recombine.analysis.table import Table
+from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, Figure, canvas
 
 GREY = "#7A7F87"
@@ -36,17 +37,11 @@ def color(variant: str) -> str:
     return COLORS.get(variant) or COLORS[variant.partition(", ")[0]]
 
 
-def run_file(rows: Table, variant: str, folder: Path, name: str, kind: str = "count") -> Path:
-    """A file among the samples of the first seed of a variant; `folder` is that of the study's
-    figures. `{step}` in the name is the last step."""
+def run_sheet(rows: Table, variant: str, folder: Path, name: str = "", kind: str = "count") -> Path:
+    """The sheet called `name` of the first seed of a variant, or that of its last step; `folder` is
+    that of the study's figures."""
     row = next(iter(next(iter(last(rows, variant, kind).values()))))
-    samples = folder.parents[1] / "runs" / str(row["run"]) / "samples"
-    return samples / name.format(step=f"{row['step']:08d}")
-
-
-def last_sheet(rows: Table, variant: str, folder: Path) -> Path:
-    """The samples of the first seed of a variant at the end."""
-    return run_file(rows, variant, folder, "step_{step}.png")
+    return sheet_path(folder, variant, row["seed"], name or row["step"])
 
 
 def cut(sheet: Path, rows: int, row: int, column: int = 0) -> Shaped[np.ndarray, "h w 3"]:

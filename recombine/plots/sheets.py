@@ -9,11 +9,14 @@ from recombine.config import UsageError
 from recombine.store import write_atomic
 
 STEP = re.compile(r"step_(\d+)\.png")
-QUALITY = 82
+LOSSY = {"quality": 88, "use_sharp_yuv": True}
+LARGEST = 16_000
+"""Pixels; WebP holds no larger side."""
 
 
 def keep_sheets(runs: list[tuple[dict[str, Any], Path]], folder: Path) -> list[dict[str, Any]]:
-    """Copy the sheets of some runs; where each went. A sheet that is already there is not encoded again."""
+    """Copy the sheets of some runs; where each went. A sheet that is already there is not encoded
+    again."""
     kept, taken = [], {}
     for run, samples in runs:
         for path in sorted(samples.glob("*.png")):
@@ -29,19 +32,40 @@ def keep_sheets(runs: list[tuple[dict[str, Any], Path]], folder: Path) -> list[d
     return kept
 
 
+def sheet_path(figures: Path, variant: str, seed: int, what: int | str) -> Path:
+    """Where a study keeps the sheet of a step, or one with a name; `figures`: the folder of its
+    figures."""
+    return figures.parent / "samples" / f"{slug({'variant': variant, 'seed': seed})}-{what}.webp"
+
+
+def sheets_over_training(figures: Path, variant: str, seed: int) -> dict[int, Path]:
+    """Step -> sheet, of all that a study keeps of one run."""
+    name = re.compile(re.escape(slug({"variant": variant, "seed": seed})) + r"-(\d+)\.webp")
+    paths = (figures.parent / "samples").glob("*.webp")
+    steps = {int(m[1]): path for path in paths if (m := name.fullmatch(path.name))}
+    return dict(sorted(steps.items()))
+
+
 def slug(run: dict[str, Any]) -> str:
     """ "maskgit, none", seed 1 -> "maskgit-none-s1"."""
-    words = re.sub(r"[^a-z0-9]+", "-", str(run.get("variant", run.get("label", "run"))).lower()).strip("-")
+    words = re.sub(
+        r"[^a-z0-9]+", "-", str(run.get("variant", run.get("label", "run"))).lower()
+    ).strip("-")
     return f"{words}-s{run['seed']}" if "seed" in run else words
 
 
 def as_webp(path: Path) -> bytes:
+    """A PNG sheet as WebP: without loss where it is grey, since that is a map of numbers."""
     from PIL import Image
 
     try:
         with Image.open(path, formats=["PNG"]) as picture:
-            buffer = BytesIO()
-            picture.convert("RGB").save(buffer, "webp", quality=QUALITY, method=4)
+            how = {"lossless": True} if picture.mode == "L" else LOSSY
+            sheet = picture.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         raise UsageError(f"{path}: is not a readable PNG picture") from None
+    if max(sheet.size) > LARGEST:
+        sheet.thumbnail((LARGEST, LARGEST))
+    buffer = BytesIO()
+    sheet.save(buffer, "webp", method=4, **how)
     return buffer.getvalue()

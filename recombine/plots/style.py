@@ -1,10 +1,12 @@
-"""One look for every figure: small SVG files on white, which can be read on light and dark pages alike."""
+"""One look for every figure: small SVG files on white, which can be read on light and dark pages
+alike."""
 
 import re
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +53,7 @@ STYLE = {
 DIGITS = re.compile(r"(\.\d\d)\d+")
 PLACES = re.compile(r'(?<= )(?:d|x|y)="[^"]*"')
 """Attributes of an SVG file that hold coordinates in points."""
+PICTURE = re.compile(r"data:image/png;base64,\s*([A-Za-z0-9+/=\s]+)")
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ def canvas(
     size: tuple[float, float] = (7.0, 3.6),
     **kwargs,
 ) -> Iterator:
-    """`with canvas(folder, Figure("loss", ...), 1, 2) as axes:` plot on the axes; the file is written at the end."""
+    """`with canvas(folder, Figure("loss", ...), 1, 2) as axes:` plot on the axes; the file is
+    written at the end."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -99,14 +103,30 @@ def save(drawing: "Drawing", folder: Path, figure: Figure) -> None:
 
 
 def as_svg(drawing: "Drawing", title: str) -> str:
-    """The drawing as SVG, its coordinates to a hundredth of a point."""
+    """The drawing as SVG, its coordinates to a hundredth of a point, photographs in it as JPEG."""
     lines = StringIO()
     drawing.savefig(lines, format="svg", metadata={"Date": None, "Title": title})
-    return PLACES.sub(shorter, lines.getvalue())
+    return PICTURE.sub(smaller, PLACES.sub(shorter, lines.getvalue()))
 
 
 def shorter(attribute: "re.Match[str]") -> str:
     return DIGITS.sub(r"\1", attribute[0])
+
+
+def smaller(picture: "re.Match[str]") -> str:
+    """A PNG inside an SVG as JPEG, where that takes less than half the room and nothing is
+    transparent."""
+    from PIL import Image
+
+    png, buffer = b64decode(picture[1]), BytesIO()
+    with Image.open(BytesIO(png), formats=["PNG"]) as image:
+        pixels = image.convert("RGBA")
+    if pixels.getextrema()[3] != (255, 255):
+        return picture[0]
+    pixels.convert("RGB").save(buffer, "jpeg", quality=88, subsampling=0, optimize=True)
+    if len(buffer.getvalue()) > len(png) / 2:
+        return picture[0]
+    return f"data:image/jpeg;base64,{b64encode(buffer.getvalue()).decode()}"
 
 
 def entry(figure: Figure) -> dict[str, str]:

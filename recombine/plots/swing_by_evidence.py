@@ -1,11 +1,12 @@
-"""The figures of `swing-by` on what was measured: the hypercube, trained networks, laws, and slips in print."""
+"""The figures of `swing-by` on what was measured: the hypercube, trained networks, laws, and slips
+in print."""
 
 from pathlib import Path
 from typing import Any
 
-from recombine.plots.style import CYCLE, INK, Figure, canvas
 from recombine.analysis.estimates import wilson
 from recombine.analysis.table import Table
+from recombine.plots.style import CYCLE, INK, Figure, canvas
 
 BLUE, RED, GREEN, PURPLE, GOLD = CYCLE[:5]
 GREY = CYCLE[7]

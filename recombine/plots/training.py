@@ -1,20 +1,31 @@
-"""The figures of the trained composition studies, from rows alone: accuracy per level, and factor by factor."""
+"""The figures of the trained composition studies, from rows alone: accuracy per level, and factor
+by factor."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recombine.plots.style import CYCLE, LEVELS, Figure, canvas
-from recombine.analysis.levels import PROBES, accuracy, curve, interpolation_curve, late, level_name, probe_of, seeds_of, trusted
+from recombine.analysis.levels import (
+    PROBES,
+    accuracy,
+    curve,
+    interpolation_curve,
+    late,
+    level_name,
+    probe_of,
+    seeds_of,
+    trusted,
+)
 from recombine.analysis.table import Table
+from recombine.plots.style import CYCLE, LEVELS, Figure, canvas
 from recombine.worlds.factors import RESERVED
 
 EXPLAINED = {
-    "open-set": "a classifier that may refuse what shows no composition",
-    "cnn": "a classifier that must choose",
-    "linear": "the paper's linear probe on pixels, which must choose",
-    "oracle": "the world's own reader, which fits shapes and may refuse",
+    "open-set": "a CNN with a reject class",
+    "cnn": "the same CNN, closed-set",
+    "linear": "the paper's, linear on pixels, closed-set",
+    "oracle": "re-rendering and comparing, with rejection",
 }
 ABREAST = 5
 """Panels side by side, at most."""
@@ -30,7 +41,12 @@ class Line(NamedTuple):
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    return [levels(rows, folder), *others(rows, folder), factors(rows, folder), *tolerances(rows, folder)]
+    return [
+        levels(rows, folder),
+        *others(rows, folder),
+        factors(rows, folder),
+        *tolerances(rows, folder),
+    ]
 
 
 def variants_of(rows: Table) -> list[str]:
@@ -38,30 +54,42 @@ def variants_of(rows: Table) -> list[str]:
 
 
 def probes_of(rows: Table) -> list[str]:
-    """The classifier, which may refuse, the same made to choose, the world's reader, which may refuse, and the paper's linear
-    probe where it is right on real pictures."""
+    """The open-set probe, the CNN probe, the oracle, and the linear probe where it is right on real
+    pictures."""
     names = {r["probe"] for r in rows.where(kind="accuracy")}
-    shown = ("open-set", "cnn", "linear", "oracle") if trusted(rows, "linear") else ("open-set", "cnn", "oracle")
+    shown = (
+        ("open-set", "cnn", "linear", "oracle")
+        if trusted(rows, "linear")
+        else ("open-set", "cnn", "oracle")
+    )
     return [name for name in shown if name in names] or sorted(names)
 
 
 def plot_level(axis: Any, rows: Table, which: Line, color: str, label: str) -> None:
     """Each seed thin, their mean bold."""
     curves = [
-        curve(rows, which.variant, s, which.level, which.column, which.probe) for s in seeds_of(rows, which.variant)
+        curve(rows, which.variant, s, which.level, which.column, which.probe)
+        for s in seeds_of(rows, which.variant)
     ]
     for points in curves if len(curves) > 1 else []:
         axis.plot(*zip(*points, strict=True), color=color, lw=0.7, alpha=0.5)
-    mean = [(points[0][0], sum(y for _, y in points) / len(points)) for points in zip(*curves, strict=True)]
+    mean = [
+        (points[0][0], sum(y for _, y in points) / len(points))
+        for points in zip(*curves, strict=True)
+    ]
     axis.plot(*zip(*mean, strict=True), color=color, label=label, marker="o", ms=3)
 
 
 def finish(axis: Any, title: str, last: int, legend: bool) -> None:
-    """A step axis, to the `last` step of all panels, that shows the start and spreads the early steps; the legend beside the
-    curves, where none can run."""
+    """A step axis, to the `last` step of all panels, that shows the start and spreads the early
+    steps; the legend beside the curves, where none can run."""
     axis.set_xscale("symlog", linthresh=max(1, last / 50))
     axis.set(title=title, xlabel="training step", ylim=(-0.03, 1.03), xlim=(0, 1.15 * last))
-    ticks = [t for t in (0, *(m * 10**k for k in range(7) for m in (1, 3))) if t == 0 or last / 30 <= t <= last]
+    ticks = [
+        t
+        for t in (0, *(m * 10**k for k in range(7) for m in (1, 3)))
+        if t == 0 or last / 30 <= t <= last
+    ]
     axis.set_xticks(ticks, [f"{t:,}" for t in ticks])
     axis.minorticks_off()
     if legend:
@@ -73,14 +101,16 @@ def last_of(rows: Table) -> int:
 
 
 def levels(rows: Table, folder: Path) -> Figure:
-    judge, variants = probe_of(rows), variants_of(rows)
+    primary, variants = probe_of(rows), variants_of(rows)
     figure = Figure(
         "levels",
         "Accuracy per level over training",
-        f"Share of samples that show all factors asked for, by the probe that judges, {EXPLAINED[judge]}; levels "
-        "are the number of factors in which a composition differs from any seen one. Thin lines are seeds.",
+        f"Share of samples that show all factors as prompted for, by the primary probe, "
+        f"{EXPLAINED[primary]}; levels are the number of factors in which a composition differs "
+        "from "
+        "any seen one. Thin lines are seeds.",
     )
-    return panels(rows, folder, figure, [(v, judge) for v in variants], abreast(len(variants)))
+    return panels(rows, folder, figure, [(v, primary) for v in variants], abreast(len(variants)))
 
 
 def abreast(count: int) -> int:
@@ -89,30 +119,52 @@ def abreast(count: int) -> int:
 
 
 def others(rows: Table, folder: Path) -> list[Figure]:
-    """By the other probes, if there are any; a figure for each where one could not show them all."""
+    """By the other probes, if there are any; a figure for each where one could not show them
+    all."""
     variants, probes = variants_of(rows), [p for p in probes_of(rows) if p != probe_of(rows)]
     said = {p: f"'{PROBES.get(p, p)}' is {EXPLAINED.get(p, 'another probe')}" for p in probes}
     if len(variants) > ABREAST:
         apart = {
-            p: Figure(f"probe-{p}", f"By another probe: {PROBES.get(p, p)}", f"The same samples; {said[p]}.")
+            p: Figure(
+                f"probe-{p}",
+                f"By another probe: {PROBES.get(p, p)}",
+                f"The same samples; {said[p]}.",
+            )
             for p in probes
         }
-        return [panels(rows, folder, f, [(v, p) for v in variants], abreast(len(variants))) for p, f in apart.items()]
-    figure = Figure("probes", "What other probes say", f"The same samples. {'; '.join(said.values())}.")
+        return [
+            panels(rows, folder, f, [(v, p) for v in variants], abreast(len(variants)))
+            for p, f in apart.items()
+        ]
+    figure = Figure(
+        "probes", "What other probes say", f"The same samples. {'; '.join(said.values())}."
+    )
     which = [(v, p) for p in probes for v in variants]
     columns = len(probes) if len(variants) == 1 else len(variants)
     return [panels(rows, folder, figure, which, columns)] if probes else []
 
 
-def panels(rows: Table, folder: Path, figure: Figure, which: list[tuple[str, str]], columns: int) -> Figure:
-    """Accuracy per level over training: a panel for each variant and probe, which is named where there are several."""
+def panels(
+    rows: Table, folder: Path, figure: Figure, which: list[tuple[str, str]], columns: int
+) -> Figure:
+    """Accuracy per level over training: a panel for each variant and probe, which is named where
+    there are several."""
     alike = len({probe for _, probe in which}) == 1
     with grid(folder, figure, len(which), columns) as axes:
         for axis, (variant, probe) in zip(axes.flat, which, strict=False):
             for level in sorted({r["level"] for r in rows.where(kind="accuracy", variant=variant)}):
-                plot_level(axis, rows, Line(variant, level, "joint", probe), LEVELS[min(level, 4)], level_name(level))
+                plot_level(
+                    axis,
+                    rows,
+                    Line(variant, level, "joint", probe),
+                    LEVELS[min(level, 4)],
+                    level_name(level),
+                )
             finish(
-                axis, variant if alike else f"{variant}: {PROBES.get(probe, probe)}", last_of(rows), axis is axes[0][-1]
+                axis,
+                variant if alike else f"{variant}: {PROBES.get(probe, probe)}",
+                last_of(rows),
+                axis is axes[0][-1],
             )
         for line in axes:
             line[0].set_ylabel("joint accuracy")
@@ -124,7 +176,9 @@ def grid(folder: Path, figure: Figure, count: int, columns: int) -> Iterator[Any
     """The axes of so many panels, room for a legend beside the first line."""
     high = -(-count // columns)
     size = (3.0 * columns + 1.4, 2.9 * high + 0.3)
-    with canvas(folder, figure, high, columns, size=size, sharey=True, sharex=True, squeeze=False) as axes:
+    with canvas(
+        folder, figure, high, columns, size=size, sharey=True, sharex=True, squeeze=False
+    ) as axes:
         for axis in axes.flat[count:]:
             axis.axis("off")
         yield axes
@@ -133,19 +187,31 @@ def grid(folder: Path, figure: Figure, count: int, columns: int) -> Iterator[Any
 
 
 def ends(rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, str]]) -> Figure:
-    """Late means of level 2 by the probes that may refuse: lines over ticks, by the variant of each; a dot per seed."""
+    """Late means of level 2 by the probes that may refuse: lines over ticks, by the variant of
+    each; a dot per seed."""
     probes = [p for p in ("open-set", "oracle") if rows.where(kind="accuracy", probe=p)]
     ticks = list(dict.fromkeys(tick for some in lines.values() for tick in some))
     size = (3.4 * len(probes) + (1.4 if len(lines) > 1 else 0), 3.2)
     with canvas(folder, figure, 1, len(probes), size=size, sharey=True, squeeze=False) as axes:
         for axis, probe in zip(axes[0], probes, strict=True):
             for i, ((line, variants), color) in enumerate(zip(lines.items(), CYCLE, strict=False)):
-                found = {t: accuracy(rows, variants[t], 2, late, probe) for t in ticks if t in variants}
-                at = [ticks.index(t) + 0.03 * (i - (len(lines) - 1) / 2) for t in found]
-                axis.plot(at, [v.value for v in found.values()], color=color, label=line)
-                for x, value in zip(at, found.values(), strict=True):
-                    axis.scatter([x] * len(value.values), value.values, s=14, color=color, alpha=0.7, zorder=3)
-            axis.set(title=PROBES[probe], xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03))
+                values = {
+                    t: accuracy(rows, variants[t], 2, late, probe) for t in ticks if t in variants
+                }
+                at = [ticks.index(t) + 0.03 * (i - (len(lines) - 1) / 2) for t in values]
+                axis.plot(at, [v.value for v in values.values()], color=color, label=line)
+                for x, value in zip(at, values.values(), strict=True):
+                    axis.scatter(
+                        [x] * len(value.values),
+                        value.values,
+                        s=14,
+                        color=color,
+                        alpha=0.7,
+                        zorder=3,
+                    )
+            axis.set(
+                title=PROBES[probe], xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03)
+            )
         axes[0][0].set_ylabel("level 2")
         if len(lines) > 1:
             axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -153,14 +219,20 @@ def ends(rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, s
 
 
 def factors(rows: Table, folder: Path) -> Figure:
-    """Which factor fails, at the furthest level, by the classifier that must choose: to refuse is to refuse all factors."""
-    variants, furthest, probe = variants_of(rows), max(rows.where(kind="accuracy").column("level")), "cnn"
+    """Which factor fails, at the furthest level, by the CNN probe: an open-set probe rejects all
+    factors at once."""
+    variants, furthest, probe = (
+        variants_of(rows),
+        max(rows.where(kind="accuracy").column("level")),
+        "cnn",
+    )
     names = [k for k in rows.where(kind="accuracy").frame.columns if k not in RESERVED]
     figure = Figure(
         "factors",
         f"Factor by factor at {level_name(furthest)}",
-        "Share of samples that show each factor as asked for, by a classifier that must choose, since to refuse, as the "
-        "judge may, is to refuse all factors. The joint accuracy (dotted) is what a composition needs.",
+        "Share of samples that show each factor as prompted for, by the closed-set CNN probe, "
+        "since "
+        "an open-set probe rejects all factors at once. Dotted: the joint accuracy.",
     )
     with grid(folder, figure, len(variants), abreast(len(variants))) as axes:
         for axis, variant in zip(axes.flat, variants, strict=False):
@@ -175,26 +247,45 @@ def factors(rows: Table, folder: Path) -> Figure:
 
 
 def tolerances(rows: Table, folder: Path) -> list[Figure]:
-    """How far from right a picture may be and still count, by each probe and factor; if rows say so."""
+    """How far from a composition a picture may be and still be read as it, by each probe and
+    factor; nothing where there are no such rows."""
     some = rows.where(kind="interpolation")
     probes = [p for p in probes_of(rows) if some.where(probe=p)]
     figure = Figure(
-        "between",
-        "How far from right still counts as right",
-        "Pictures that the world draws on the way from a composition furthest from the seen ones to its neighbour in one "
-        "factor, and the share that each probe still reads as where the way began. A probe that lets go of one factor later "
-        "than of another is kinder to models that fail in it. Dotted: half.",
+        "interpolation",
+        "Tolerance of the probes",
+        "Pictures rendered between a composition furthest from the seen ones and its neighbour in "
+        "one factor, and the share that each probe still reads as the first. A probe that "
+        "tolerates more in one factor than in another favours models that fail in it. Dotted: "
+        "half.",
     )
     if not probes:
         return []
     with canvas(
-        folder, figure, 1, len(probes), size=(3.0 * len(probes) + 1.4, 3.0), sharey=True, squeeze=False
+        folder,
+        figure,
+        1,
+        len(probes),
+        size=(3.0 * len(probes) + 1.4, 3.0),
+        sharey=True,
+        squeeze=False,
     ) as axes:
         for axis, probe in zip(axes[0], probes, strict=True):
             for name, color in zip(dict.fromkeys(some.column("factor")), CYCLE, strict=False):
-                axis.plot(*zip(*interpolation_curve(some, probe, name), strict=True), color=color, label=name, marker="o", ms=3)
+                axis.plot(
+                    *zip(*interpolation_curve(some, probe, name), strict=True),
+                    color=color,
+                    label=name,
+                    marker="o",
+                    ms=3,
+                )
             axis.axhline(0.5, color="#7A7F87", lw=0.8, ls=":")
-            axis.set(title=PROBES.get(probe, probe), xlabel="share of the way", ylim=(-0.03, 1.03), xlim=(0, 1))
-        axes[0][0].set_ylabel("read as asked for")
+            axis.set(
+                title=PROBES.get(probe, probe),
+                xlabel="distance from it",
+                ylim=(-0.03, 1.03),
+                xlim=(0, 1),
+            )
+        axes[0][0].set_ylabel("read as the first composition")
         axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return [figure]

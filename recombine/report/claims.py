@@ -35,7 +35,8 @@ def shipped() -> Path:
 
 
 def study_folders(directory: Path | None = None) -> list[Path]:
-    """The studies of a results folder, or the folder of one study itself; without one, those that are shipped."""
+    """The studies of a results folder, or the folder of one study itself; without one, those that
+    are shipped."""
     root = shipped() if directory is None else Path(directory)
     if not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
@@ -101,11 +102,11 @@ def grid(claims: list[ClaimEntry], brief: bool) -> "Table":
 
 
 def estimate(claim: ClaimEntry) -> str:
-    """The headline with its interval; where there is none how many checks hold, or the first values."""
+    """The headline with its interval; where there is none how many checks hold, or the first
+    values."""
     if claim.estimate is not None:
-        low, high = claim.interval or (None, None)
-        span = f" [{number(low)}, {number(high)}]" if claim.interval else ""
-        return f"{number(claim.estimate)}{span}, n = {claim.n}"
+        span = " [{:.3g}, {:.3g}]".format(*claim.interval) if claim.interval else ""
+        return f"{claim.estimate:.3g}{span}, n = {claim.n}"
     checks = [part.holds for part in claim.parts if part.holds is not None]
     return f"{sum(checks)} of {len(checks)} checks hold" if checks else measured(claim, 3)
 
@@ -124,5 +125,6 @@ def number(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Control characters as text: a stranger's file must not steer the terminal, nor break a line."""
+    """Control characters as text: a stranger's file must not steer the terminal, nor break a
+    line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -16,6 +16,8 @@ from recombine.report.render import environment, widget, write
 from recombine.report.sheets import size_of
 from recombine.report.training import Record, training
 
+HEAT_MAPS = "maps"
+"""The name of sheets of heat maps."""
 WIDE = 2.4
 """Width over height beyond which a card shows a figure's left part, large enough to be read."""
 VIEW = re.compile(rb'<svg\b[^>]*viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"')
@@ -23,7 +25,8 @@ VIEW = re.compile(rb'<svg\b[^>]*viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"')
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure as it stands on the page; its natural size in points, 0 where the file does not say."""
+    """A figure as it stands on the page; its natural size in points, 0 where the file does not
+    say."""
 
     name: str
     title: str
@@ -65,7 +68,8 @@ def write_study(folder: Path) -> Path:
 
 
 def prepare(folder: Path) -> Page:
-    """Read all that the page needs, so that whatever is broken is found before anything is written."""
+    """Read all that the page needs, so that whatever is broken is found before anything is
+    written."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder")
     results = read_results(folder)
@@ -81,7 +85,8 @@ def count(claims: Iterable[ClaimEntry]) -> list[tuple[str, int]]:
 
 
 def show(folder: Path, figure: FigureEntry) -> Shown:
-    """The figure's file, which must be an SVG drawing. As the source of an image it runs no script and loads nothing."""
+    """The figure's file, which must be an SVG drawing. As the source of an image it runs no script
+    and loads nothing."""
     path = folder / "figures" / f"{figure.name}.svg"
     text = content(path)
     if b"<svg" not in text:
@@ -93,9 +98,11 @@ def show(folder: Path, figure: FigureEntry) -> Shown:
 
 
 def gallery(results: Results, explorer: Record | None) -> list[Gallery]:
-    """Sheets that the explorer does not show: all where there is none, else those that belong to no checkpoint."""
+    """Sheets that the explorer does not show: all where there is none, else those that belong to no
+    checkpoint. Not those that hold the numbers of a figure."""
     runs = {run.digest: run for run in results.study.runs}
-    sheets = [s for s in results.study.sheets if explorer is None or s.step is None]
+    others = [s for s in results.study.sheets if explorer is None or s.step is None]
+    sheets = [s for s in others if s.name != HEAT_MAPS]
 
     def titled(sheet: Sheet) -> str:
         run = runs.get(sheet.run)
@@ -122,7 +129,8 @@ def render_page(page: Page, templates: Environment) -> str:
 
 
 def first_view(explorer: Record, run: Record | None = None) -> Record:
-    """What is shown before, or without, any script: the last step of a run, by itself the first one."""
+    """What is shown before, or without, any script: the last step of a run, by itself the first
+    one."""
     run, probes = run or explorer["runs"][0], explorer["probes"]
     codes = [c["code"] for c in explorer["compositions"]]
     return {
@@ -131,13 +139,15 @@ def first_view(explorer: Record, run: Record | None = None) -> Record:
         "probe": probes[0],
         "sheet": explorer["sheets"][run["sheets"][-1][1]] if run["sheets"] else None,
         "scores": {code: {p: last(run, p, code) for p in probes} for code in codes},
-        "real": {c["code"]: {p: real(explorer, p, c) for p in probes} for c in explorer["compositions"]},
+        "real": {
+            c["code"]: {p: real(explorer, p, c) for p in probes} for c in explorer["compositions"]
+        },
     }
 
 
 def furthest(explorer: Record) -> Record:
-    """The run that is best, at the end, at what lies furthest from all it has seen: by the oracle, else by the primary
-    probe; the first of equals."""
+    """The run that is best, at the end, at what lies furthest from all it has seen: by the oracle,
+    else by the primary probe; the first of equals."""
     probe = "oracle" if "oracle" in explorer["probes"] else explorer["probes"][0]
     code = max(explorer["compositions"], key=lambda c: (c["level"], c["row"]))["code"]
     shown = [run for run in explorer["runs"] if run["sheets"]]
@@ -150,8 +160,8 @@ def last(run: Record, probe: str, code: str) -> list[float | None] | None:
 
 
 def real(explorer: Record, probe: str, composition: dict[str, Any]) -> float | None:
-    """The probe's accuracy on real pictures of the composition, or of its level where that is all there is; the worst, where
-    runs are of several worlds."""
+    """The probe's accuracy on real pictures of the composition, or of its level where that is all
+    there is; the worst, where runs are of several worlds."""
     rows = [r for r in explorer["quality"] if r["probe"] == probe and r["joint"] is not None]
     exact = [r["joint"] for r in rows if r["composition"] == composition["code"]]
     level = [

@@ -1,4 +1,5 @@
-"""A study's folder, read and checked. Whatever is missing or broken becomes one line that names the file and the field."""
+"""A study's folder, read and checked. Whatever is missing or broken becomes one line that names the
+file and the field."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recombine.analysis.claims import Verdict
-from recombine.analysis.table import Table, read_table
+from recombine.analysis.table import Table, read_rows_of
 from recombine.config import UsageError
 
 Name = Annotated[str, Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
@@ -72,6 +73,7 @@ class StudyEntry(Struct):
     levels: dict[str, int] | None = None
     own: str = ""
     paper_curve: str | dict[str, str] | None = None
+    rows_of: str = ""
     provenance: dict[str, Any] = {}
 
     @property
@@ -133,7 +135,7 @@ class Results:
 def read_results(folder: Path) -> Results:
     """Everything but pictures: study.json, rows.parquet, claims.json."""
     study = read_study(folder)
-    rows = read_table(folder / "rows.parquet")
+    rows = read_rows_of(folder, study.rows_of)
     return Results(folder, study, rows, read_entries(folder / "claims.json"))
 
 
@@ -186,10 +188,12 @@ def content(path: Path) -> bytes:
 
 
 def refuse_old(folder: Path) -> None:
-    """UsageError where a study's folder holds the files that were written before rows became Parquet."""
+    """UsageError where a study's folder holds the files that were written before rows became
+    Parquet."""
     if (folder / "rows.jsonl").exists() and not (folder / "rows.parquet").exists():
         raise UsageError(
-            f"{folder}: made by an earlier version (rows.jsonl, not rows.parquet); run the study again"
+            f"{folder}: made by an earlier version (rows.jsonl, not rows.parquet); "
+            "run the study again"
         )
 
 

@@ -1,4 +1,5 @@
-"""Templates, and how values are written in them. Autoescape is on: a name from a results folder is text, never markup."""
+"""Templates, and how values are written in them. Autoescape is on: a name from a results folder is
+text, never markup."""
 
 import hashlib
 import json
@@ -19,9 +20,12 @@ SCRIPTS = ("curves.js", "page.js")
 WIDGET_NAME = re.compile(r"[a-z-]+")
 HOSTILE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 PAPERS = {
-    "A": "Farid et al., What Drives Compositional Generalization in Visual Generative Models? arXiv 2510.03075",
-    "B": "Bradley, Local Mechanisms of Compositional Generalization in Conditional Diffusion, arXiv 2509.16447",
-    "C": "Yang et al., Swing-by Dynamics in Concept Learning and Compositional Generalization, arXiv 2410.08309",
+    "A": "Farid et al., What Drives Compositional Generalization in Visual Generative Models? "
+    "arXiv 2510.03075",
+    "B": "Bradley, Local Mechanisms of Compositional Generalization in Conditional Diffusion, "
+    "arXiv 2509.16447",
+    "C": "Yang et al., Swing-by Dynamics in Concept Learning and Compositional Generalization, "
+    "arXiv 2410.08309",
 }
 REFERENCE = re.compile(r"paper_(.+)|(.+)_(?:paper|law|expected)")
 MARKS = {
@@ -37,7 +41,18 @@ MARKS = {
 def environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    written = (number, percent, prose, script_json, pretty, duration, beside, kebab, region, probe_name)
+    written = (
+        number,
+        percent,
+        prose,
+        script_json,
+        pretty,
+        duration,
+        beside,
+        kebab,
+        region,
+        probe_name,
+    )
     made.filters |= {function.__name__: function for function in written} | {"level": level_name}
     script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     nonce = hashlib.sha256(script.encode()).hexdigest()[:24]
@@ -64,7 +79,8 @@ def number(value: Any) -> str:
 
 
 def beside(measured: dict[str, Any]) -> list[tuple[str, Any, Any]]:
-    """(name, ours, reference): a number of print or theory, called `paper_x`, `x_paper`, `x_law` or `x_expected`, joins `x`."""
+    """(name, ours, reference): a number of print or theory, called `paper_x`, `x_paper`, `x_law` or
+    `x_expected`, joins `x`."""
     found: dict[str, list[Any]] = {}
     for key, value in measured.items():
         match = REFERENCE.fullmatch(key)
@@ -105,7 +121,8 @@ def kebab(verdict: str) -> str:
 
 
 def prose(text: Any) -> Markup:
-    """Plain text with blank lines -> paragraphs; lines that all begin with "- " -> a list; `code` in backticks."""
+    """Plain text with blank lines -> paragraphs; lines that all begin with "- " -> a list; `code`
+    in backticks."""
     blocks = [b.strip("\n") for b in re.split(r"\n\s*\n", str(text or "").strip()) if b.strip()]
     return Markup("\n").join(_block(block) for block in blocks)
 
@@ -133,7 +150,8 @@ def pretty(value: Any) -> str:
 
 
 def widget(name: Any, nonce: str) -> Markup | None:
-    """The interactive fragment called `name`, if the package has it; only our own files are ever included."""
+    """The interactive fragment called `name`, if the package has it; only our own files are ever
+    included."""
     if not isinstance(name, str) or not WIDGET_NAME.fullmatch(name):
         return None
     path = HERE / "widgets" / f"{name}.html"

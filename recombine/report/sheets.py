@@ -13,7 +13,8 @@ MOST_COLUMNS = ((16, 8), (36, 4))
 
 @dataclass(frozen=True)
 class Grid:
-    """A sheet as the page shows it: where it lies, its columns, how many of them are shown, the side of a cell."""
+    """A sheet as the page shows it: where it lies, its columns, how many of them are shown, the
+    side of a cell."""
 
     uri: str
     columns: int

@@ -10,11 +10,12 @@ from recombine.report.training import Record
 
 
 def write_site(directory: Path) -> Path:
-    """All study pages and `directory/index.html`. Everything is read and rendered before the first file is written."""
+    """All study pages and `directory/index.html`. Everything is read and rendered before the first
+    file is written."""
     directory = Path(directory)
     folders = in_order(directory.glob("*/study.json"))
     if not folders:
-        raise UsageError(f"{directory}: holds no study (no <study>/study.json); reference results are in results/")
+        raise UsageError(f"{directory}: holds no study (no <study>/study.json)")
     templates = environment()
     pages = [prepare(folder) for folder in folders]
     texts = [render_page(page, templates) for page in pages]
@@ -27,7 +28,8 @@ def write_site(directory: Path) -> Path:
 
 
 def hero(pages: list[Page]) -> Record | None:
-    """The picture at the top: samples of the best run of the first trained study, else the first figure."""
+    """The picture at the top: samples of the best run of the first trained study, else the first
+    figure."""
     trained = [page for page in pages if page.explorer and page.explorer["sheets"]]
     if trained:
         page, explorer = trained[0], trained[0].explorer

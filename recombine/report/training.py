@@ -1,5 +1,5 @@
-"""Accuracy rows and sheets -> what the page's slider, grid, curves and table show. Means are over compositions of a level
-and over seeds, nothing more."""
+"""Accuracy rows and sheets -> what the page's slider, grid, curves and table show. Means are over
+compositions of a level and over seeds, nothing more."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -46,7 +46,8 @@ def training(results: Results) -> Record | None:
 
 
 def checked(frame: pl.DataFrame, path: Path, factors: Iterable[str]) -> pl.DataFrame:
-    """Accuracy rows with the columns that the page needs, of the types it needs; NaN and infinity count as missing."""
+    """Accuracy rows with the columns that the page needs, of the types it needs; NaN and infinity
+    count as missing."""
     texts = [text_column(frame, name, path) for name in ("run", "probe", "composition")]
     steps = number_column(frame, "step", path).cast(pl.Int64, strict=False).fill_null(0)
     labels = [frame[name] for name in ("level", "variant", "seed") if name in frame.columns]
@@ -77,8 +78,8 @@ def number_column(frame: pl.DataFrame, name: str, path: Path) -> pl.Series:
 
 
 def compositions_of(study: StudyEntry, rows: pl.DataFrame, path: Path) -> list[Record]:
-    """Code, name, level and row on the sheets; shown level by level, from the seen ones on, or where there are many from the
-    most novel ones on."""
+    """Code, name, level and row on the sheets; shown level by level, from the seen ones on, or
+    where there are many from the most novel ones on."""
     levels = study.levels or dict(zip(rows["composition"], levels_of(rows), strict=True))
     if not all(isinstance(level, int) for level in levels.values()):
         raise UsageError(f"{path}: every accuracy row needs its level as a whole number")
@@ -96,7 +97,8 @@ def levels_of(rows: pl.DataFrame) -> Iterable[Any]:
 
 
 def digits(code: str, factors: int = 0) -> tuple[int, ...]:
-    """ "011" -> (0, 1, 1), "10.0.1" -> (10, 0, 1), "10" of one factor -> (10,); other codes come last, as they are."""
+    """ "011" -> (0, 1, 1), "10.0.1" -> (10, 0, 1), "10" of one factor -> (10,); other codes come
+    last, as they are."""
     parts = code.split(".") if "." in code or factors == 1 else list(code)
     known = all(p.isdecimal() and p.isascii() for p in parts)
     return tuple(map(int, parts)) if known else (10**9, *map(ord, code))
@@ -114,17 +116,21 @@ def name_of(code: str, factors: list[Factor]) -> str:
 def runs_of(
     results: Results, rows: pl.DataFrame, compositions: list[Record], factors: list[str]
 ) -> tuple[list[Record], list[Grid]]:
-    """Every run with its scores, and the sheets of all of them, to which `run["sheets"]` points by number."""
+    """Every run with its scores, and the sheets of all of them, to which `run["sheets"]` points by
+    number."""
     known = {run.digest: run for run in results.study.runs}
     grouped = {
-        key: some for (key,), some in rows.partition_by("run", maintain_order=True, as_dict=True).items()
+        key: some
+        for (key,), some in rows.partition_by("run", maintain_order=True, as_dict=True).items()
     }
     order = [d for d in known if d in grouped] + [d for d in grouped if d not in known]
     runs, grids = [], []
     for digest in order:
         run = {"id": digest, **labels(known.get(digest), grouped[digest])}
         run |= scores_of(grouped[digest], compositions, factors)
-        kept = {s.step: s.file for s in results.study.sheets if s.run == digest and s.step is not None}
+        kept = {
+            s.step: s.file for s in results.study.sheets if s.run == digest and s.step is not None
+        }
         run["sheets"] = [[step, len(grids) + i] for i, step in enumerate(sorted(kept))]
         grids += [grid_of(results.folder, kept[step], len(compositions)) for step in sorted(kept)]
         runs.append(run)
@@ -142,7 +148,8 @@ def labels(run: Any, rows: pl.DataFrame) -> Record:
 
 
 def scores_of(rows: pl.DataFrame, compositions: list[Record], factors: list[str]) -> Record:
-    """`scores[probe][code]` is one Score (or None) per step; `curves[probe][level]` its mean over compositions."""
+    """`scores[probe][code]` is one Score (or None) per step; `curves[probe][level]` its mean over
+    compositions."""
     by_probe: dict[str, dict[str, dict[int, Score]]] = {}
     columns = ("probe", "composition", "step", *SCORE, *factors)
     for probe, code, step, *score in rows.select(columns).iter_rows():
@@ -151,7 +158,9 @@ def scores_of(rows: pl.DataFrame, compositions: list[Record], factors: list[str]
     codes: dict[int, list[str]] = {}
     for c in compositions:
         codes.setdefault(c["level"], []).append(c["code"])
-    scores = {p: {c: [at.get(s) for s in steps] for c, at in by.items()} for p, by in by_probe.items()}
+    scores = {
+        p: {c: [at.get(s) for s in steps] for c, at in by.items()} for p, by in by_probe.items()
+    }
     curves = {
         p: {
             str(level): mean_curve([by[c] for c in names if c in by], len(steps))
@@ -175,14 +184,17 @@ def mean_score(scores: list[Score | None]) -> Score | None:
 
 
 def variants_of(runs: list[Record], study: StudyEntry) -> list[Record]:
-    """The runs that differ by seed alone, with their mean curve over the steps that all of them have."""
+    """The runs that differ by seed alone, with their mean curve over the steps that all of them
+    have."""
     paper = None if study.own else study.paper_curve
     variants = []
     for name in unique(run["variant"] for run in runs):
         same = [run for run in runs if run["variant"] == name]
         steps = sorted(set.intersection(*(set(run["steps"]) for run in same)))
         shared = [p for p in same[0]["curves"] if all(p in run["curves"] for run in same)]
-        curves = {p: {k: over_seeds(same, p, k, steps) for k in same[0]["curves"][p]} for p in shared}
+        curves = {
+            p: {k: over_seeds(same, p, k, steps) for k in same[0]["curves"][p]} for p in shared
+        }
         curve = paper.get(name) if isinstance(paper, dict) else paper
         about = {"name": name, "steps": steps, "curves": curves}
         variants.append(about | {"paper": paper_curve(curve, study)})
@@ -200,7 +212,9 @@ def paper_curve(name: str | None, study: StudyEntry) -> Record | None:
         return None
     runs = read_as(PAPER_CURVES, dict[str, Any])["runs"]
     if name not in runs:
-        raise UsageError(f"study {study.name}: paper_curve {name!r} is not one of {', '.join(runs)}")
+        raise UsageError(
+            f"study {study.name}: paper_curve {name!r} is not one of {', '.join(runs)}"
+        )
     return {key: runs[name][key] for key in ("label", "figure", "steps", "levels")}
 
 
@@ -217,8 +231,8 @@ def quality(frame: pl.DataFrame, path: Path) -> list[Record]:
 
 
 def refused(frame: pl.DataFrame, path: Path) -> dict[str, float]:
-    """The share of corrupted pictures that each probe refuses, the least where runs are of several worlds; only those that
-    may refuse at all."""
+    """The share of corrupted pictures that each probe refuses, the least where runs are of several
+    worlds; only those that may refuse at all."""
     if frame.is_empty():
         return {}
     shares: dict[str, float] = {}

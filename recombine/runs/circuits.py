@@ -34,9 +34,9 @@ PRIMARY_SHARE = 0.05
 
 @config("opening")
 class Opening:
-    """`pictures`: real ones, of each composition for its circuit; as many matched pairs a factor for
-    the heads. `shares` of all units that make up a circuit, swept. `units`: how many are cut, to
-    test attribution. `samples` of each composition are taken with each head cut."""
+    """`pictures`: real ones, of each composition for its circuit; as many matched pairs a factor
+    for the heads. `shares` of all units that make up a circuit, swept. `units`: how many are cut,
+    to test attribution. `samples` of each composition are taken with each head cut."""
 
     pictures: int = 256
     shares: tuple[float, ...] = (0.01, 0.02, PRIMARY_SHARE, 0.1, 0.2)

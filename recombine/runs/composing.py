@@ -1,5 +1,6 @@
-"""Does a model compose? For anybody's model: whatever draws pictures on request is prompted for every
-composition of a world, and probes that were trained on the world's real pictures read what it drew.
+"""Does a model compose? For anybody's model: whatever draws pictures on request is prompted for
+every composition of a world, and probes that were trained on the world's real pictures read what it
+drew.
 
     result = composing(draw, Shapes2D())    # draw(composition, count) -> pictures in [0, 1]
     print(result)                           # a table: level, composition, accuracy, real pictures

@@ -1,4 +1,5 @@
-"""A model in concept space: its data, where its samples lie at a checkpoint, and how it answers to other methods of prompting."""
+"""A model in concept space: its data, where its samples lie at a checkpoint, and how it answers to
+other methods of prompting."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -42,8 +43,9 @@ Method = Literal["plain", "overprompt", "steer", "patch", "patch back"]
 
 @config("prompting")
 class Prompting:
-    """Other methods of prompting for the unseen composition, at every `every`-th checkpoint: strengths of overprompting and
-    of steering. `patches`: at how many checkpoints an embedding is exchanged with the last one's."""
+    """Other methods of prompting for the unseen composition, at every `every`-th checkpoint:
+    strengths of overprompting and of steering. `patches`: at how many checkpoints an embedding is
+    exchanged with the last one's."""
 
     overprompt: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     steer: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
@@ -56,7 +58,8 @@ class Prompting:
 
 
 class Request(NamedTuple):
-    """A composition prompted for by one method, for a whole group of pictures; `shift` moves the embedded condition."""
+    """A composition prompted for by one method, for a whole group of pictures; `shift` moves the
+    embedded condition."""
 
     composition: Composition
     condition: Condition
@@ -101,8 +104,8 @@ class ConceptModel:
 
     @cached_property
     def pool(self) -> tuple[Tensor, Condition]:
-        """The training set, with some captions that leave out the colour. A picture keeps its caption for the whole run, and
-        what is masked at one share is masked at every larger one."""
+        """The training set, with some captions that leave out the colour. A picture keeps its
+        caption for the whole run, and what is masked at one share is masked at every larger one."""
         latents, condition = self.model.pool
         here = (condition.index[:, :2] == torch.tensor(MASKED, device=latents.device)).all(1)
         rng = seeded(self.recipe.seed, "masked", device=latents.device)
@@ -152,7 +155,8 @@ class ConceptModel:
         return [Request(c, self.condition(c)) for c in self.world.space.compositions]
 
     def by_other_methods(self) -> list[Request]:
-        """For the unseen composition: more than its colour, and its embedding pushed away from the other colour."""
+        """For the unseen composition: more than its colour, and its embedding pushed away from the
+        other colour."""
         prompting, unseen = self.prompting, self.unseen
         wanted, away = self.condition(unseen), self.condition((1 - unseen[0], *unseen[1:]))
         line = direction(self.net, wanted, away)[:1]
@@ -162,8 +166,8 @@ class ConceptModel:
 
     @torch.no_grad()
     def sample(self, requests: list[Request]) -> Float[Tensor, "n b c h w"]:
-        """Pictures for all requests in one batch. Noise is named by seed and composition: the same for every method and at
-        every checkpoint."""
+        """Pictures for all requests in one batch. Noise is named by seed and composition: the same
+        for every method and at every checkpoint."""
         r, device, count = self.recipe, self.device, len(requests[0].condition.index)
         streams = [seeded(r.seed, "sample", code(q.composition), device=device) for q in requests]
         each = [torch.randn(count, *r.shape, generator=s, device=device) for s in streams]
@@ -186,7 +190,8 @@ class ConceptModel:
         return steered(self.net, torch.cat(rows).repeat_interleave(count, 0))
 
     def rows(self, step: int, request: Request, images: Float[Tensor, "b c h w"]) -> list[Row]:
-        """Where these pictures lie: shares by what the probe reads, and `p_`: its mean probabilities."""
+        """Where these pictures lie: shares by what the probe reads, and `p_`: its mean
+        probabilities."""
         world, composition = self.world, request.composition
         space, level = world.space, self.recipe.split.level(composition)
         at = coordinates(self.probe.net, images, composition)
@@ -213,8 +218,8 @@ class ConceptModel:
         write_atomic(self.kept(step), save(weights))
 
     def patches(self, step: int) -> list[Row]:
-        """The unseen composition, sampled by the network of earlier checkpoints with the last one's embedding of conditions,
-        and the other way round."""
+        """The unseen composition, sampled by the network of earlier checkpoints with the last one's
+        embedding of conditions, and the other way round."""
         params = dict(self.net.named_parameters())
         last = {k: p.detach().clone() for k, p in params.items()}
         plain, rows = Request(self.unseen, self.condition(self.unseen)), []

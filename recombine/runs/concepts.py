@@ -1,5 +1,5 @@
-"""Models in concept space as runs: a recipe whose samples are placed in concept space at every checkpoint, and a check of the
-probe that places them."""
+"""Models in concept space as runs: a recipe whose samples are placed in concept space at every
+checkpoint, and a check of the probe that places them."""
 
 from dataclasses import field
 from shutil import rmtree
@@ -24,8 +24,8 @@ VERSION = 1
 
 @config("run/concepts")
 class ConceptRun(Task):
-    """A recipe in a world of circles. `masked`: the share of small red training pictures whose caption leaves out the
-    colour."""
+    """A recipe in a world of circles. `masked`: the share of small red training pictures whose
+    caption leaves out the colour."""
 
     noun = "model"
     recipe: Recipe
@@ -90,7 +90,8 @@ def net_name(net: NetConfig) -> str:
 
 @config("run/concept-probe-check")
 class ConceptProbeCheck(Task):
-    """What the CNN probe and the oracle of a world are worth on `count` real pictures of every composition."""
+    """What the CNN probe and the oracle of a world are worth on `count` real pictures of every
+    composition."""
 
     noun = "probe check"
     world: Circles

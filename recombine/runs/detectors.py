@@ -10,7 +10,14 @@ from torch import Tensor, nn
 
 from recombine.config import ALWAYS, config
 from recombine.evaluate.counting import curve, doubt, real_counts
-from recombine.evaluate.detector import GROUPS, Detector, DetectorNet, crowds, noisy, target
+from recombine.evaluate.detector import (
+    Detector,
+    DetectorNet,
+    check_detector,
+    crowds,
+    noisy,
+    target,
+)
 from recombine.evaluate.heat import heat_loss
 from recombine.nets.unfilled import Unfilled
 from recombine.pipeline.job import Task, Work
@@ -46,10 +53,7 @@ class DetectorRun(Task):
     version: int = field(default=DETECTOR_VERSION, metadata=ALWAYS)
 
     def __post_init__(self) -> None:
-        if self.width <= 0 or self.width % GROUPS:
-            raise ValueError(f"width {self.width} must be a positive multiple of {GROUPS}")
-        if not 0 <= self.noise <= 1:
-            raise ValueError(f"noise {self.noise} must lie between 0 and 1")
+        check_detector(self.width, self.noise)
 
     @staticmethod
     def of(recipe: SceneRecipe) -> "DetectorRun":

@@ -1,4 +1,5 @@
-"""The measurements of `local-scores` that compose scores: lamps over four backgrounds, features through four maps."""
+"""The measurements of `local-scores` that compose scores: lamps over four backgrounds, features
+through four maps."""
 
 import itertools
 from collections.abc import Iterator
@@ -63,7 +64,8 @@ def lamp_rows(x: Float[Tensor, "b d"], name: str, s: LocalScores) -> Iterator[Ro
 
 
 def maps(s: LocalScores, seed: int) -> Iterator[Row]:
-    """L6: the composed denoiser against the denoiser of the composition, in pixels at all times, then through maps."""
+    """L6: the composed denoiser against the denoiser of the composition, in pixels at all times,
+    then through maps."""
     cpc, prompt = world(s, seed), everything(s)
     for schedule, time in itertools.product(
         (Flow(), Linear(), Exploding()), np.linspace(0.02, 1, 15).tolist()
@@ -90,8 +92,8 @@ def maps(s: LocalScores, seed: int) -> Iterator[Row]:
 
 
 def through(change: FeatureMap, name: str, s: LocalScores, seed: int) -> Iterator[Row]:
-    """Two features on a grid, each with a condition that picks its modes: factorised in z, seen in x = map(z). Laws are point
-    masses, so every noised score in x is exact for any map."""
+    """Two features on a grid, each with a condition that picks its modes: factorised in z, seen in
+    x = map(z). Laws are point masses, so every noised score in x is exact for any map."""
     level = torch.linspace(-2, 2, s.grid, dtype=torch.float64)
     idle = (-(level**2) / 8).log_softmax(0)
     picked = torch.logaddexp(

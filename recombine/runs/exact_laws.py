@@ -1,4 +1,5 @@
-"""The measurements of `local-scores` on single laws, one function for each question; each yields flat rows."""
+"""The measurements of `local-scores` on single laws, one function for each question; each yields
+flat rows."""
 
 import itertools
 import math
@@ -36,10 +37,12 @@ SIGMA = Exploding(high=1.0, power=1.0)
 
 @config("settings/local-scores")
 class LocalScores:
-    """`blocks` conditions own `pixels` pixels each, `rest` pixels belong to none; each part is a mixture of `modes`. `tilt`
-    sets how far the counter-example is from a CPC, `link` how strongly the other one ties two blocks. `pictures`, `samples`,
-    `sobol_points` (for each component of a mixture) and `levels` of noise say how much is computed; `steps` of the solver and
-    `fit_steps` of the block network. `lamps` in a row, of which `lit` are prompted for, `clutter`: how often another is on."""
+    """`blocks` conditions own `pixels` pixels each, `rest` pixels belong to none; each part is a
+    mixture of `modes`. `tilt` sets how far the counter-example is from a CPC, `link` how strongly
+    the other one ties two blocks. `pictures`, `samples`, `sobol_points` (for each component of a
+    mixture) and `levels` of noise say how much is computed; `steps` of the solver and `fit_steps`
+    of the block network. `lamps` in a row, of which `lit` are prompted for, `clutter`: how often
+    another is on."""
 
     blocks: int = 3
     pixels: int = 2
@@ -118,8 +121,8 @@ def noisy(law: Mixture, sigma: float, count: int, seed: int) -> tuple[Tensor, Te
 
 
 def locality(s: LocalScores, seed: int) -> Iterator[Row]:
-    """L1, L2: which pixels and conditions the score depends on, in a CPC and in a law that is none. Both are given as joint
-    mixtures, without their blocks."""
+    """L1, L2: which pixels and conditions the score depends on, in a CPC and in a law that is none.
+    Both are given as joint mixtures, without their blocks."""
     cpc, prompt = world(s, seed), everything(s)
     masks = pixel_masks(cpc.sets, (cpc.background.dim,))
     laws: dict[str, Law] = {"CPC": Joint(cpc), "no CPC": Tilted(cpc, s.tilt, seed)}
@@ -161,8 +164,9 @@ def locality(s: LocalScores, seed: int) -> Iterator[Row]:
 
 
 def factorisation(s: LocalScores, seed: int) -> Iterator[Row]:
-    """L2: samples of a local denoiser have independent blocks. The law that is no CPC, its best local denoiser, and a block network
-    fitted to its samples; integrated scores first, samples second."""
+    """L2: samples of a local denoiser have independent blocks. The law that is no CPC, its best
+    local denoiser, and a block network fitted to its samples; integrated scores first, samples
+    second."""
     cpc, prompt = world(s, seed), everything(s)
     tilted = Tilted(cpc, s.tilt, seed)
     local = Localised(tilted, cpc.sets)
@@ -204,7 +208,8 @@ def factorisation(s: LocalScores, seed: int) -> Iterator[Row]:
 def interactions(
     laws: dict[str, Law], cpc: Projective, prompt: Prompt, s: LocalScores, seed: int
 ) -> Iterator[Row]:
-    """The score integrated around rectangles (own pixels x foreign pixels), and how far that is from the log density's."""
+    """The score integrated around rectangles (own pixels x foreign pixels), and how far that is
+    from the log density's."""
     mask = pixel_masks(cpc.sets, (cpc.background.dim,))[0]
     for (name, law), sigma in itertools.product(laws.items(), s.sigmas):
         whole = joined(law(prompt)) if name != "its best LCS" else None
@@ -235,7 +240,8 @@ def labels(
 
 
 def total_correlation(label: Int[Tensor, "b g"]) -> float:
-    """Bits by which the labels tie each other, less the bias of a finite sample (Miller and Madow)."""
+    """Bits by which the labels tie each other, less the bias of a finite sample (Miller and
+    Madow)."""
     _, joint = label.unique(dim=0, return_counts=True)
     alone = [column.unique(return_counts=True)[1] for column in label.T]
     total = len(label)
@@ -255,7 +261,8 @@ def marginal_distance(a: Int[Tensor, "b"], b: Int[Tensor, "b"]) -> float:
 
 
 def approximation(s: LocalScores, seed: int) -> Iterator[Row]:
-    """L3: KL between a law and the CPC it was tilted from, against noise; and the KL that the scores alone account for."""
+    """L3: KL between a law and the CPC it was tilted from, against noise; and the KL that the
+    scores alone account for."""
     rng = seeded(seed, "local-scores", "approximation")
     cpc, prompt = random_projective(s.blocks, s.pixels, 0, 2, s.modes, rng), everything(s)
     q = joined(cpc(prompt))
@@ -275,7 +282,8 @@ def approximation(s: LocalScores, seed: int) -> Iterator[Row]:
 
 
 def angles(s: LocalScores, seed: int) -> Iterator[Row]:
-    """L4: cosines between the mean directions d_i = E[x | c_i] - E[x | nothing], under laws and maps."""
+    """L4: cosines between the mean directions d_i = E[x | c_i] - E[x | nothing], under laws and
+    maps."""
     cpc = random_projective(4, 2, 0, 1, 2, seeded(seed, "local-scores", "angles"))
     even = tuple(
         tuple(law.reweighted(torch.zeros(2, dtype=torch.float64)) for law in part)

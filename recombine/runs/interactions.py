@@ -1,4 +1,5 @@
-"""The exact model of composition as runs: its answers over time in one world, and how long they take."""
+"""The exact model of composition as runs: its answers over time in one world, and how long they
+take."""
 
 import math
 from dataclasses import field

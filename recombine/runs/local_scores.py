@@ -1,4 +1,5 @@
-"""The parts of `local-scores` as runs: each computes its rows once a seed, from the settings that matter to it alone."""
+"""The parts of `local-scores` as runs: each computes its rows once a seed, from the settings that
+matter to it alone."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import field
@@ -22,7 +23,8 @@ MATTERS: dict[PartName, tuple[str, ...]] = {
     "lamps": ("lamps", "lit", "clutter", "lamp_samples", "steps"),
     "maps": (*LAW, "pictures", "grid", "samples", "steps", "skew", "swirl"),
 }
-"""The settings that each part depends on; the others stay at their default and out of its digest."""
+"""The settings that each part depends on; the others stay at their default and out of its
+digest."""
 MEASURE: dict[PartName, Callable[[LocalScores, int], Iterable[Row]]] = {
     "locality": locality,
     "factorisation": factorisation,

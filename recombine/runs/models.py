@@ -26,9 +26,11 @@ from recombine.train.loop import load_weights, train
 from recombine.worlds.factors import Composition, Condition, code
 
 PICTURES, HIDDEN = 32, (0.5, 0.7, 0.9)
-"""On how many pictures condition dependence is measured, and how much of each is noised or masked."""
+"""On how many pictures condition dependence is measured, and how much of each is noised or
+masked."""
 TOGETHER = 2048
-"""Pictures that are sampled together, all compositions at once if they fit: small networks wait for their launches."""
+"""Pictures that are sampled together, all compositions at once if they fit: small networks wait for
+their launches."""
 
 
 @config("run/model")
@@ -55,7 +57,8 @@ class ModelRun(Task):
         r, model = self.recipe, Model(self.recipe, work)
         train(
             model.net, r.objective.loss, model.batch, r.train, work.folder, work.runtime,
-            model.observe, r.evaluation.at(r.train.steps), r.objective.needs_teacher, work.title, work.check,
+            model.observe, r.evaluation.at(r.train.steps), r.objective.needs_teacher,
+            work.title, work.check,
         )  # fmt: skip
 
     def open(self, work: Work) -> "Model":
@@ -85,7 +88,9 @@ class Model:
         r = self.recipe
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(r.seed)
-            return r.objective.network(r.net, r.conditioning, r.shape, r.world.space, self.codec.codes)
+            return r.objective.network(
+                r.net, r.conditioning, r.shape, r.world.space, self.codec.codes
+            )
 
     @cached_property
     def pool(self) -> tuple[Float[Tensor, "n c h w"], Condition]:
@@ -97,11 +102,14 @@ class Model:
         return self.codec.encode(images), r.world.describe(index, given)
 
     def batch(self, step: int) -> tuple[Tensor, Condition, Any]:
-        """The batch after `step` updates: latents, conditions with some factors dropped, the loss's own randomness."""
+        """The batch after `step` updates: latents, conditions with some factors dropped, the loss's
+        own randomness."""
         r, runtime = self.recipe, self.work.runtime
         rng = runtime.stream(r.seed, "batch", step)
         latents, condition = self.pool
-        pick = torch.randint(len(latents), (runtime.share(r.train.batch),), generator=rng, device=rng.device)
+        pick = torch.randint(
+            len(latents), (runtime.share(r.train.batch),), generator=rng, device=rng.device
+        )
         x, condition = latents[pick], r.conditioning.drop(condition.rows(pick), r.world.space, rng)
         return x, condition, r.objective.draw(x.shape, rng)
 
@@ -117,41 +125,58 @@ class Model:
     def sample(
         self, compositions: list[Composition], count: int, denoiser: Denoiser | None = None
     ) -> Float[Tensor, "n b c h w"]:
-        """`count` pictures of each composition. All randomness is named by seed and compositions: it is the same at every
-        step of training, so what changes from checkpoint to checkpoint is the network. Another denoiser may take its place."""
+        """`count` pictures of each composition. All randomness is named by seed and compositions:
+        it is the same at every step of training, so what changes from checkpoint to checkpoint is
+        the network. Another denoiser may take its place."""
         at_once = max(1, TOGETHER // count)
         parts = [compositions[i : i + at_once] for i in range(0, len(compositions), at_once)]
-        return torch.cat([self._sample(some, count, denoiser).unflatten(0, (-1, count)) for some in parts])
+        return torch.cat(
+            [self._sample(some, count, denoiser).unflatten(0, (-1, count)) for some in parts]
+        )
 
-    def _sample(self, some: list[Composition], count: int, denoiser: Denoiser | None) -> Float[Tensor, "b c h w"]:
+    def _sample(
+        self, some: list[Composition], count: int, denoiser: Denoiser | None
+    ) -> Float[Tensor, "b c h w"]:
         r = self.recipe
         index = torch.tensor(some, device=self.device).repeat_interleave(count, 0)
         condition = r.world.describe(index, r.world.canonical(index))
         rng = seeded(r.seed, "sample", *map(code, some), device=self.device)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"):
+        with torch.autocast(
+            self.device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"
+        ):
             if isinstance(r.objective, Noising):
                 solver = r.evaluation.solver
-                latents = r.objective.follow(denoiser or self.denoiser(), r.shape, condition, rng, solver)
+                latents = r.objective.follow(
+                    denoiser or self.denoiser(), r.shape, condition, rng, solver
+                )
             else:
-                latents = r.objective.sample(self.net, r.shape, condition, rng, r.evaluation.decoding)
+                latents = r.objective.sample(
+                    self.net, r.shape, condition, rng, r.evaluation.decoding
+                )
         return self.codec.decode(latents.float())
 
     def observe(self, step: int) -> list[Row]:
-        """Samples of every composition at this step of training, scored by every probe; a sheet of them on disk."""
+        """Samples of every composition at this step of training, scored by every probe; a sheet of
+        them on disk."""
         r, compositions = self.recipe, list(self.recipe.world.space.compositions)
         images = self.sample(compositions, r.evaluation.samples)
         write_sheet(self.work.folder.path / "samples" / f"step_{step:08d}.png", images[:, :8])
         probes = open_probes(r.probe_world, r.evaluation.probe_steps, self.work)
         rows = []
         for c, some in zip(compositions, images, strict=True):
-            about = {"kind": "accuracy", "step": step, "composition": code(c), "level": r.split.level(c)}
+            about = {
+                "kind": "accuracy",
+                "step": step,
+                "composition": code(c),
+                "level": r.split.level(c),
+            }
             rows += [about | score(probe, some, c, r.world.space) for probe in probes]
         return rows + [row | {"step": step} for row in self.condition_dependence()]
 
     @torch.no_grad()
     def condition_dependence(self) -> list[Row]:
-        """How what it expects depends on each condition, on real pictures of seen compositions, the same at every step;
-        nothing where there is one factor only."""
+        """How what it expects depends on each condition, on real pictures of seen compositions, the
+        same at every step; nothing where there is one factor only."""
         r = self.recipe
         if len(r.world.space.factors) < 2:
             return []
@@ -162,9 +187,15 @@ class Model:
 
         def row(hidden: float) -> Row:
             def expect(condition: Condition) -> Tensor:
-                return r.objective.expect(self.net, x, condition, hidden, seeded("gone", device=self.device))
+                return r.objective.expect(
+                    self.net, x, condition, hidden, seeded("gone", device=self.device)
+                )
 
-            return {"kind": "dependence", "hidden": hidden, **dependence(expect, r.world, index)._asdict()}
+            return {
+                "kind": "dependence",
+                "hidden": hidden,
+                **dependence(expect, r.world, index)._asdict(),
+            }
 
         return [row(hidden) for hidden in HIDDEN]
 
@@ -172,11 +203,15 @@ class Model:
 def model_jobs(recipes: dict[str, Recipe], seeds: int) -> list[Job]:
     """Every variant over its seeds, with the checks of their probes and tokenizers."""
     named = {(v, seed): r.with_seed(seed) for v, r in recipes.items() for seed in range(seeds)}
-    return [*check_jobs(named), *(Job.of(ModelRun(r), variant=v, seed=s) for (v, s), r in named.items())]
+    return [
+        *check_jobs(named),
+        *(Job.of(ModelRun(r), variant=v, seed=s) for (v, s), r in named.items()),
+    ]
 
 
 def check_jobs(recipes: dict[tuple[str, int], Recipe]) -> list[Job]:
-    """What the probes of each world are worth on real pictures, and what each learned tokenizer leaves of them."""
+    """What the probes of each world are worth on real pictures, and what each learned tokenizer
+    leaves of them."""
     jobs = []
     for i, world in enumerate(dict.fromkeys(r.probe_world for r in recipes.values())):
         variant, recipe = next((v, r) for (v, _), r in recipes.items() if r.probe_world == world)

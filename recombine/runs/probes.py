@@ -1,4 +1,5 @@
-"""Probes as runs: trained once on real pictures, and tested on real pictures before they are believed."""
+"""Probes as runs: trained once on real pictures, and tested on real pictures before they are
+believed."""
 
 from dataclasses import field, replace
 from typing import Literal
@@ -20,7 +21,6 @@ from recombine.evaluate.probes import (
     refused,
 )
 from recombine.pipeline.job import Task, Work
-from recombine.rng import seeded
 from recombine.store import Row
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import load_weights, train
@@ -53,7 +53,9 @@ class ProbeRun(Task):
     @staticmethod
     def of(world: World, kind: Kind, steps: int, lr: float = 2e-3) -> "ProbeRun":
         """As the studies train them."""
-        return ProbeRun(world, kind, TrainConfig(steps=steps, batch=128, lr=lr, warmup=20, ema=0.98))
+        return ProbeRun(
+            world, kind, TrainConfig(steps=steps, batch=128, lr=lr, warmup=20, ema=0.98)
+        )
 
     def net(self) -> ProbeNet:
         with torch.random.fork_rng(devices=[]):
@@ -67,12 +69,29 @@ class ProbeRun(Task):
 
         def batch(step: int) -> tuple[Tensor, Tensor]:
             rng = work.runtime.stream(self.seed, "probe", step)
-            index = table[torch.randint(len(table), (work.runtime.share(self.train.batch),), generator=rng, device=device)]
-            return open_set_batch(self.world, index, rng) if is_open else (self.world.render(index, rng).images, index)
+            count = work.runtime.share(self.train.batch)
+            pick = torch.randint(len(table), (count,), generator=rng, device=device)
+            index = table[pick]
+            return (
+                open_set_batch(self.world, index, rng)
+                if is_open
+                else (self.world.render(index, rng).images, index)
+            )
 
-        small = replace(work.runtime, compile="", graphs=False)  # compiling it would take longer than training it
+        small = replace(
+            work.runtime, compile="", graphs=False
+        )  # compiling it would take longer than training it
         loss = open_set_loss if is_open else factor_loss
-        train(self.net(), loss, batch, self.train, work.folder, small, title=work.title, check=work.check)
+        train(
+            self.net(),
+            loss,
+            batch,
+            self.train,
+            work.folder,
+            small,
+            title=work.title,
+            check=work.check,
+        )
 
     def open(self, work: Work) -> TrainedProbe:
         net = load_weights(self.net(), work.folder, work.runtime)
@@ -87,21 +106,23 @@ def open_set_batch(world: World, index: Tensor, rng: torch.Generator) -> tuple[T
 
 
 def probe_runs(world: World, steps: int) -> tuple[ProbeRun, ProbeRun]:
-    """The two probes that are trained for a world: the open-set CNN and the paper's linear one on pixels."""
+    """The two probes that are trained for a world: the open-set CNN and the paper's linear one on
+    pixels."""
     return ProbeRun.of(world, "open-set", steps, lr=4e-3), ProbeRun.of(world, "linear", steps)
 
 
 def open_probes(world: World, steps: int, work: Work) -> list[Probe]:
-    """The open-set probe, the same network as a closed-set CNN probe, the world's oracle where it has one, and the paper's
-    linear probe. The first is the primary one."""
+    """The open-set probe, the same network as a closed-set CNN probe, the world's oracle where it
+    has one, and the paper's linear probe. The first is the primary one."""
     open_set, linear = (work.open(run) for run in probe_runs(world, steps))
     return [open_set, open_set.closed_set(), *([Oracle(world)] if world.readable else []), linear]
 
 
 @config("run/probe-check")
 class ProbeCheck(Task):
-    """What the probes of a world are worth: on `count` real pictures of every composition, on as many corrupted ones in all,
-    and, where the world can render them, on pictures between two compositions."""
+    """What the probes of a world are worth: on `count` real pictures of every composition, on as
+    many corrupted ones in all, and, where the world can render them, on pictures between two
+    compositions."""
 
     noun = "probe check"
     world: World
@@ -121,8 +142,14 @@ class ProbeCheck(Task):
 def check_probes(
     probes: list[Probe], world: World, split: Split, count: int, device: torch.device
 ) -> list[Row]:
-    """Rows of kinds probe (real pictures), refused (corrupted ones) and interpolation, of every probe."""
+    """Rows of kinds probe (real pictures), refused (corrupted ones) and interpolation, of every
+    probe."""
     rows = [row for p in probes for row in real_accuracy(p, world, split, count, device)]
     rows += [refused(p, world, count, device) for p in probes]
     some = max(4, count // 8)
-    return rows + [row for p in probes if world.interpolates for row in interpolation_rows(p, world, split, some, device)]
+    return rows + [
+        row
+        for p in probes
+        if world.interpolates
+        for row in interpolation_rows(p, world, split, some, device)
+    ]

@@ -1,4 +1,5 @@
-"""The recipe of one model: world -> split -> tokenizer -> net -> objective -> training -> samples. Pure data."""
+"""The recipe of one model: world -> split -> tokenizer -> net -> objective -> training -> samples.
+Pure data."""
 
 from dataclasses import field, replace
 from pathlib import Path
@@ -7,25 +8,26 @@ from typing import Any
 import torch
 
 from recombine.config import ALWAYS, UsageError, config
-from recombine.nets.net_config import NetConfig, Shape
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
+from recombine.nets.net_config import NetConfig, Shape
 from recombine.nets.unfilled import Unfilled
-from recombine.objectives.objective import Objective
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.masked import Decoding
 from recombine.objectives.noising import Noising
+from recombine.objectives.objective import Objective
 from recombine.objectives.solvers import Heun, Solver
-from recombine.tokenizers.tokenizer import Tokenizer
 from recombine.tokenizers.pixels import Pixels
+from recombine.tokenizers.tokenizer import Tokenizer
 from recombine.train.fit import TrainConfig
-from recombine.worlds.world import World
 from recombine.worlds.factors import Composition, Split, code
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import ShapeName, Shapes2D
+from recombine.worlds.world import World
 
 PROBES_VERSION = 3
-"""Rises when other probes score the samples, or their answers change. 2: one that may refuse. 3: also what lies between."""
+"""Rises when other probes score the samples, or their answers change. 2: one that may refuse. 3:
+also what lies between."""
 
 
 def spaced(steps: int, count: int) -> tuple[int, ...]:
@@ -35,12 +37,13 @@ def spaced(steps: int, count: int) -> tuple[int, ...]:
 
 @config("evaluation")
 class Evaluation:
-    """When and how samples are drawn and scored. `checkpoints`: the steps, or how many of them, spaced evenly in the square
-    root; the end is always one. Drawn with `solver` where a diffusion is trained (`guidance` 1 = none), by
-    `decoding` where tokens are predicted. `probe_steps` is how long the trained probes train, and `probe_version` which they
-    are: scores are kept with the run, so they belong to its name. `probe_world`: the world on whose
-    pictures probes are trained, where it is not the run's own; to be compared, runs must be scored alike. `real`: on how many
-    real pictures of each composition probes and tokenizers are checked."""
+    """When and how samples are taken and scored. `checkpoints`: the steps, or how many of them,
+    spaced evenly in the square root; the end is always one. Sampled with `solver` where a diffusion
+    is trained (`guidance` 1 = none), by `decoding` where tokens are predicted. `probe_steps` is how
+    long the trained probes train, and `probe_version` which they are: scores are kept with the run,
+    so they belong to its name. `probe_world`: the world on whose pictures probes are trained, where
+    it is not the run's own; to be compared, runs must be scored alike. `real`: on how many real
+    pictures of each composition probes and tokenizers are checked."""
 
     checkpoints: int | tuple[int, ...] = (0,)
     samples: int = 256
@@ -60,8 +63,12 @@ class Evaluation:
             raise ValueError(f"checkpoints must be positive, not {self.checkpoints}")
 
     def at(self, steps: int) -> tuple[int, ...]:
-        """When a training of so many steps is looked at; checkpoints beyond its end are left out."""
-        given = spaced(steps, self.checkpoints) if isinstance(self.checkpoints, int) else self.checkpoints
+        """The checkpoints of a training of so many steps; those beyond its end are left out."""
+        given = (
+            spaced(steps, self.checkpoints)
+            if isinstance(self.checkpoints, int)
+            else self.checkpoints
+        )
         return tuple(sorted({*(step for step in given if step < steps), steps}))
 
 
@@ -73,10 +80,10 @@ WIDE = (0.25, 0.2)
 
 @config("recipe")
 class Recipe:
-    """Everything that decides the result of one run. `seen` empty = at most one factor away from its first value (in a folder
-    that lacks pictures of some compositions: all it has); `pool` =
-    training pictures per seen composition; `tokenizer_world`: the world whose pictures a tokenizer learns from, its own where there is
-    none."""
+    """Everything that decides the result of one run. `seen` empty = at most one factor away from
+    its first value (in a folder that lacks pictures of some compositions: all it has); `pool` =
+    training pictures per seen composition; `tokenizer_world`: the world whose pictures a tokenizer
+    learns from, its own where there is none."""
 
     world: World = field(default_factory=Shapes2D)
     seen: tuple[Composition, ...] = ()
@@ -95,29 +102,48 @@ class Recipe:
             raise ValueError(f"pool must be positive, not {self.pool}")
 
     def check(self) -> None:
-        """That the parts fit each other; asked before the work, not when a config is read (a folder may be gone)."""
+        """UsageError where the parts do not fit each other. Called before the work, not when a
+        config is read: a folder may be gone."""
         self.net.check(self.shape)
-        with torch.random.fork_rng(devices=[]), Unfilled():  # a network of one's own may draw otherwise
+        with (
+            torch.random.fork_rng(devices=[]),
+            Unfilled(),
+        ):  # a network of one's own may use random numbers
             codes = self.tokenizer.untrained()
             self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
         if self.evaluation.guidance != 1:
             self._check_guidance()
         if unknown := [c for c in self.seen if c not in self.world.space.compositions]:
             raise UsageError(
-                f"seen: {list(unknown[0])} is no composition of factors with {self.world.space.sizes} values"
+                f"seen: {list(unknown[0])} is no composition of factors with "
+                f"{self.world.space.sizes} values"
             )
         if self.probe_world.space != self.world.space:
-            raise UsageError("evaluation.probe_world: it has other factors than the pictures that are to be judged")
+            raise UsageError(
+                "evaluation.probe_world: it has other factors than the pictures that are to be "
+                "scored"
+            )
         if self.probe_world.image_shape != self.world.image_shape:
-            raise UsageError("evaluation.probe_world: its pictures have another size than those that are to be judged")
+            raise UsageError(
+                "evaluation.probe_world: its pictures have another size than those that are to be "
+                "scored"
+            )
         if self.tokenizer_world and self.tokenizer.with_seed(1) == self.tokenizer:
-            raise UsageError("tokenizer_world: only a learned tokenizer learns from pictures; set tokenizer")
+            raise UsageError(
+                "tokenizer_world: only a learned tokenizer learns from pictures; set tokenizer"
+            )
         if self.tokenizer_pictures.space != self.world.space:
-            raise UsageError("tokenizer_world: it has other factors than the pictures that are to be encoded")
+            raise UsageError(
+                "tokenizer_world: it has other factors than the pictures that are to be encoded"
+            )
         if self.tokenizer_pictures.image_shape != self.world.image_shape:
-            raise UsageError("tokenizer_world: its pictures have another size than those that are to be encoded")
+            raise UsageError(
+                "tokenizer_world: its pictures have another size than those that are to be encoded"
+            )
         if missing := [c for c in self.split.seen if c not in self.world.present]:
-            raise UsageError(f"seen: there is no picture of {self.world.space.describe(missing[0])} to train on")
+            raise UsageError(
+                f"seen: there is no picture of {self.world.space.describe(missing[0])} to train on"
+            )
 
     def _check_guidance(self) -> None:
         """Factors are dropped one by one, so all of them are gone in few pictures."""
@@ -130,7 +156,8 @@ class Recipe:
             raise UsageError(f"{given}: only a diffusion is guided")
         if conditioning.dropped != "null" or conditioning.dropout**factors < UNCONDITIONAL:
             raise UsageError(
-                f"{given}: it needs a model that was also trained without conditions; set conditioning.dropout to "
+                f"{given}: it needs a model that was also trained without conditions; set "
+                "conditioning.dropout to "
                 f"{UNCONDITIONAL ** (1 / factors):.2g} or more, with dropped=null"
             )
 
@@ -155,17 +182,23 @@ class Recipe:
         return Split(self.seen) if self.seen else self.world.usual
 
     def with_seed(self, more: int) -> "Recipe":
-        """The same with other randomness, its tokenizer's included: which codes are learned matters as much as the start of
-        the network, so runs that shared a tokenizer would agree more than they should."""
+        """The same with other randomness, its tokenizer's included: which codes are learned matters
+        as much as the start of the network, so runs that shared a tokenizer would agree more than
+        they should."""
         return replace(self, seed=self.seed + more, tokenizer=self.tokenizer.with_seed(more))
 
-    def with_jitter(self, color: float, size: float, shapes: tuple[ShapeName, ...] = ()) -> "Recipe":
-        """The same on pictures that differ so much inside their classes, or in those of some shapes, asked for the centres of
-        classes and judged in the usual world, as all are. UsageError where the world has no such jitter."""
+    def with_jitter(
+        self, color: float, size: float, shapes: tuple[ShapeName, ...] = ()
+    ) -> "Recipe":
+        """The same with other within-class jitter, in all classes or in those of some shapes;
+        prompted for the centres of classes and scored in the usual world, as all are. UsageError
+        where the world has no such jitter."""
         if not isinstance(self.world, Shapes2D):
-            raise UsageError("recipe.world: only Shapes2D knows how much its classes vary")
+            raise UsageError("recipe.world: only Shapes2D has within-class jitter to set")
         world = replace(self.world, color_jitter=color, size_jitter=size, varying=shapes)
-        return replace(self, world=world, evaluation=replace(self.evaluation, probe_world=self.probe_world))
+        return replace(
+            self, world=world, evaluation=replace(self.evaluation, probe_world=self.probe_world)
+        )
 
     def facts(self) -> dict[str, Any]:
         """What a page needs to know of the compositions, and whose pictures they are."""

@@ -54,9 +54,7 @@ class Prompts:
 def _scenes(prompts: Prompts, device: torch.device) -> dict[int, Scene]:
     """Kept, since all runs of a study share them."""
     world, count = prompts.world, prompts.samples
-    return {
-        k: placed(world, k, count, "marks", device, prompts.spacing) for k in prompts.locations
-    }
+    return {k: placed(world, k, count, "marks", device, prompts.spacing) for k in prompts.locations}
 
 
 def placed(

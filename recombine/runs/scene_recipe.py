@@ -1,10 +1,11 @@
-"""The recipe of one scene model: world -> layout encoder -> net -> EDM -> samples at prompted locations.
-Pure data."""
+"""The recipe of one scene model: world -> layout encoder -> net -> EDM -> samples at prompted
+locations. Pure data."""
 
 from dataclasses import field, replace
 
 from recombine.config import ALWAYS, UsageError, config
 from recombine.evaluate.counting import RADIUS
+from recombine.evaluate.detector import check_detector
 from recombine.nets.layout_encoder import (
     GlobalConfig,
     Grid,
@@ -128,6 +129,7 @@ class DetectorSettings:
             raise ValueError(f"real must be positive, not {self.real}")
         if not 0 <= self.most <= MOST:
             raise ValueError(f"most={self.most}: between 0 and {MOST}")
+        check_detector(self.width, self.noise)
         self.train  # noqa: B018  # refuses wrong numbers
 
     @property

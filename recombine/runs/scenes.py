@@ -250,7 +250,8 @@ def scene_jobs(recipes: dict[str, SceneRecipe], seeds: int) -> list[Job]:
 
 
 def scene_facts(recipes: dict[str, SceneRecipe]) -> list[Row]:
-    """What each variant is: the most objects in training, and whether further objects are errors."""
+    """What each variant is: the most objects in training, and whether further objects are
+    errors."""
     return [
         {"kind": "variant", "variant": v, "trained": max(r.world.counts), "strict": int(r.strict)}
         for v, r in recipes.items()

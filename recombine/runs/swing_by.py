@@ -1,4 +1,5 @@
-"""The swing-by experiments as runs: each computes its rows once, from the settings that matter to it alone."""
+"""The swing-by experiments as runs: each computes its rows once, from the settings that matter to
+it alone."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import field
@@ -37,8 +38,8 @@ Experiment = Literal[
 
 @config("swing-by/setting")
 class Setting:
-    """Signals `mu`, diversities `sigma` (one, or one per concept), start W(0) of size `omega` and correlation `rho`,
-    dimension `d` (None: as many as concepts)."""
+    """Signals `mu`, diversities `sigma` (one, or one per concept), start W(0) of size `omega` and
+    correlation `rho`, dimension `d` (None: as many as concepts)."""
 
     mu: tuple[float, ...] = (1.0, 2.0)
     sigma: float | tuple[float, ...] = 0.05
@@ -69,8 +70,9 @@ class Setting:
 
 @config("run/swing-by")
 class SwingByRun(Task):
-    """One experiment. Only what it needs is given: `seeds` (random starts or networks), `steps` of SGD or `epochs`,
-    `length` (the share of its longest runs), `grid` (points along each axis), `setting` (the user's own)."""
+    """One experiment. Only what it needs is given: `seeds` (random starts or networks), `steps` of
+    SGD or `epochs`, `length` (the share of its longest runs), `grid` (points along each axis),
+    `setting` (the user's own)."""
 
     experiment: Experiment
     seeds: int | None = None

@@ -1,5 +1,5 @@
-"""Tokenizers as runs: each learned one is trained once, and its ceiling is measured: what probes say of real pictures that
-were encoded and decoded. No model on top of a tokenizer can do better."""
+"""Tokenizers as runs: each learned one is trained once, and its ceiling is measured: what probes
+say of real pictures that were encoded and decoded. No model on top of a tokenizer can do better."""
 
 from dataclasses import field
 from itertools import permutations
@@ -40,7 +40,9 @@ class TokenizerRun(Task):
 
     @staticmethod
     def of(tokenizer: Autoencoder, world: World, split: Split) -> "TokenizerRun":
-        return TokenizerRun(world, tokenizer, world.present if tokenizer.data == "all" else split.seen)
+        return TokenizerRun(
+            world, tokenizer, world.present if tokenizer.data == "all" else split.seen
+        )
 
     @property
     def cost(self) -> float:
@@ -49,7 +51,9 @@ class TokenizerRun(Task):
     @property
     def train(self) -> TrainConfig:
         t = self.tokenizer
-        return TrainConfig(t.steps, t.batch, t.lr, warmup=min(100, t.steps // 4), betas=(0.9, 0.95), ema=0.99)
+        return TrainConfig(
+            t.steps, t.batch, t.lr, warmup=min(100, t.steps // 4), betas=(0.9, 0.95), ema=0.99
+        )
 
     def sample(self, count: int, rng: torch.Generator) -> Float[Tensor, "b c h w"]:
         """Pictures of its compositions, each as often as any other."""
@@ -63,7 +67,7 @@ class TokenizerRun(Task):
             return AutoencoderNet(self.tokenizer, self.world.image_shape[0])
 
     def run(self, work: Work) -> None:
-        tokenizer, device = self.tokenizer, work.runtime.device
+        tokenizer = self.tokenizer
         grid = tokenizer.latent_shape(self.world.image_shape)[1:]
 
         def batch(step: int) -> tuple[Tensor, Tensor]:
@@ -78,7 +82,9 @@ class TokenizerRun(Task):
 
     def open(self, work: Work) -> Codec:
         net = load_weights(self.net(), work.folder, work.runtime)
-        return codec_of(net, self.sample(STATISTICS, seeded("statistics", device=work.runtime.device)))
+        return codec_of(
+            net, self.sample(STATISTICS, seeded("statistics", device=work.runtime.device))
+        )
 
 
 def reconstruction(net: AutoencoderNet, images: Tensor, draw: Tensor) -> Float[Tensor, "b"]:
@@ -97,13 +103,16 @@ def open_codec(tokenizer: Tokenizer, world: World, split: Split, work: Work) -> 
         return work.open(run)
     if not isinstance(tokenizer, Codec):
         name = type(tokenizer).__name__
-        raise UsageError(f"tokenizer: {name} needs encode, decode and codes, or training of its own")
+        raise UsageError(
+            f"tokenizer: {name} needs encode, decode and codes, or training of its own"
+        )
     return tokenizer
 
 
 @config("run/ceiling")
 class CeilingRun(Task):
-    """What a learned tokenizer leaves of real pictures of `probe_world`, `count` of every composition, by its probes."""
+    """What a learned tokenizer leaves of real pictures of `probe_world`, `count` of every
+    composition, by its probes."""
 
     noun = "tokenizer check"
     tokenizer: TokenizerRun
@@ -125,9 +134,10 @@ class CeilingRun(Task):
 def ceiling(
     codec: Codec, probes: list[Probe], world: World, split: Split, count: int, device: torch.device
 ) -> list[Row]:
-    """What is left of real pictures of every composition, by every probe; where a factor has true values, how far its slope
-    reaches; for a codebook also how much of it is used, and which share of a composition's tokens are codes that no seen
-    composition has: what a model cannot have learned to predict."""
+    """What is left of real pictures of every composition, by every probe; where a factor has true
+    values, how far its slope reaches; for a codebook also how much of it is used, and which share
+    of a composition's tokens are codes that no seen composition has: what a model cannot have
+    learned to predict."""
     rows, codes, trends = [], {}, {}
     for c in world.present:
         index = torch.tensor([c] * count, device=device)
@@ -136,16 +146,22 @@ def ceiling(
         again = codec.decode(latents)
         where = {"composition": code(c), "level": split.level(c)}
         error = float((again - images).square().mean())
-        rows += [{"kind": "ceiling", "mse": error, **where, **score(p, again, c, world.space)} for p in probes]
+        rows += [
+            {"kind": "ceiling", "mse": error, **where, **score(p, again, c, world.space)}
+            for p in probes
+        ]
         if enough(values):
             trends[c] = trend(latents, values)
         if codec.codes is not None:
-            codes[c] = torch.bincount(nearest(latents, codec.codes).flatten(), minlength=len(codec.codes))
+            codes[c] = torch.bincount(
+                nearest(latents, codec.codes).flatten(), minlength=len(codec.codes)
+            )
     return rows + slopes(trends, world.space, split) + (codebook(codes, split) if codes else [])
 
 
 def slopes(trends: dict[Composition, Trend], space: FactorSpace, split: Split) -> list[Row]:
-    """From every seen composition to each that differs from it in one factor, if that has true values."""
+    """From every seen composition to each that differs from it in one factor, if that has true
+    values."""
     rows = []
     for here, there in permutations(trends, 2):
         changed = [f for f, a, b in zip(space.factors, here, there, strict=True) if a != b]
@@ -163,9 +179,16 @@ def codebook(counts: dict[Composition, Int[Tensor, "n"]], split: Split) -> list[
     known = sum(n for c, n in counts.items() if split.level(c) == 0) > 0
     spread = float(torch.special.entr(share).sum().exp())
     rows: list[Row] = [
-        {"kind": "codebook", "size": len(share), "used": float((share > 0).double().mean()), "perplexity": spread}
+        {
+            "kind": "codebook",
+            "size": len(share),
+            "used": float((share > 0).double().mean()),
+            "perplexity": spread,
+        }
     ]
     for c, n in counts.items():
         novel = float(n[~known].sum() / n.sum())
-        rows.append({"kind": "novel codes", "composition": code(c), "level": split.level(c), "novel": novel})
+        rows.append(
+            {"kind": "novel codes", "composition": code(c), "level": split.level(c), "novel": novel}
+        )
     return rows

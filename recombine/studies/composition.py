@@ -6,10 +6,10 @@ are prompted for. Expected: it draws those it never saw, also the one that diffe
 training picture in two factors (level 2). Paper A, Fig 4a.
 
 At full scale two scales of the condition embedding are compared. Balanced: all factors enter at the
-same scale. Raw: values as they are and a small embedding table for shape, as is common. Then colour,
-which enters at a large scale, can stand for shape, which enters at a small one, since every blue
-training picture is a circle; and blue triangles may come out rounded. So the oracle, which rejects a
-shape between two shapes, stands beside the classifiers that papers use.
+same scale. Raw: values as they are and a small embedding table for shape, as is common. Then
+colour, which enters at a large scale, can stand for shape, which enters at a small one, since every
+blue training picture is a circle; and blue triangles may come out rounded. So the oracle, which
+rejects a shape between two shapes, stands beside the classifiers that papers use.
 
 A third model is conditioned as the balanced one is, and trained with wide within-class jitter: 3-4x
 in colour and size. It is prompted for the same and scored in the usual world.

@@ -1,4 +1,5 @@
-"""What `concept-space` trains: lines of worlds in which the colour signal grows, and two side experiments."""
+"""What `concept-space` trains: lines of worlds in which the colour signal grows, and two side
+experiments."""
 
 from dataclasses import field, replace
 from typing import Literal
@@ -22,8 +23,9 @@ Mode = Literal["continuous", "quantised"]
 
 @config("concept-space/line")
 class Line:
-    """One network with one embedding scale, in worlds that differ in the colour signal alone. `steps`: how long it is
-    trained, with as many checkpoints as the recipe has; 0 = as long as the recipe says."""
+    """One network with one embedding scale, in worlds that differ in the colour signal alone.
+    `steps`: how long it is trained, with as many checkpoints as the recipe has; 0 = as long as the
+    recipe says."""
 
     net: NetConfig
     colors: tuple[float, ...]
@@ -44,10 +46,11 @@ class Line:
 
 @config("settings/concept-space")
 class ConceptSpace:
-    """`lines`: the first is the main one. `weak`: its colour signals at which the dip is measured and other methods of
-    prompting are tried, over `extra_seeds` more seeds. `masked`: shares of captions that leave out the colour, at the colour
-    signal `masked_color` of the main line, for models conditioned on values, as everywhere else, and on classes.
-    `background`: the signal of a third factor, with the colour signal `background_color`; 0 = left out."""
+    """`lines`: the first is the main one. `weak`: its colour signals at which the dip is measured
+    and other methods of prompting are tried, over `extra_seeds` more seeds. `masked`: shares of
+    captions that leave out the colour, at the colour signal `masked_color` of the main line, for
+    models conditioned on values, as everywhere else, and on classes. `background`: the signal of a
+    third factor, with the colour signal `background_color`; 0 = left out."""
 
     recipe: Recipe
     lines: tuple[Line, ...]
@@ -77,7 +80,8 @@ class ConceptSpace:
             raise ValueError("recipe: net and conditioning are those of each line; change lines")
 
     def run(self, line: Line, color: float, background: float = 0.0) -> ConceptRun:
-        """A line at one colour signal; with other methods of prompting where the main line is weak."""
+        """A line at one colour signal; with other methods of prompting where the main line is
+        weak."""
         signals = {"color_signal": color, "size_signal": line.size, "background_signal": background}
         recipe = replace(line.trained(self.recipe), world=replace(self.recipe.world, **signals))
         is_weak = line is self.lines[0] and color in self.weak and not background
@@ -122,8 +126,8 @@ def smoke() -> ConceptSpace:
 
 
 def laptop() -> ConceptSpace:
-    """Small pictures, a small transformer (convolutions are slow on a CPU), three colour signals, and the weakest of them
-    embedded at the same scale as size."""
+    """Small pictures, a small transformer (convolutions are slow on a CPU), three colour signals,
+    and the weakest of them embedded at the same scale as size."""
     steps, net = 1600, DiTConfig(TransformerConfig(3, 64, 4))
     train = TrainConfig(
         steps, batch=32, lr=1e-3, warmup=50, decay="none", betas=(0.9, 0.95), ema=0.98
@@ -136,7 +140,8 @@ def laptop() -> ConceptSpace:
 
 
 def full() -> ConceptSpace:
-    """A small learning rate and a short warm-up: at 1e-3 all happens within 300 steps, the warm-up among them."""
+    """A small learning rate and a short warm-up: at 1e-3 all happens within 300 steps, the warm-up
+    among them."""
     steps, longer = 1500, 4000
     train = TrainConfig(
         steps,

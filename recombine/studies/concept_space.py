@@ -1,15 +1,16 @@
 """What does a diffusion model learn first, and what can it generate before it shows it?
 
-A model is trained on red and blue circles, large and small, but never on small blue ones, and prompted for them all along. Its
-answer first swings towards the small red circles it knows, because size is the stronger signal, and turns only when colour is
-learned for itself. Well before that, prompting for something bluer than blue already gets it. Circles (worlds/circles.py) with
-colour and size signals that can be set; a U-Net and a transformer, conditioned on the true values; about 60 checkpoints, at
-each of which a CNN probe trained on real pictures of the same world says where the samples lie in concept space. Three
-concepts, captions that leave out the colour, and the theory of swing-by, given the world's own pixels, stand beside it.
+A model is trained on red and blue circles, large and small, but never on small blue ones, and
+prompted for them all along. Its answer first swings towards the small red circles it knows, because
+size is the stronger signal, and turns only when colour is learned for itself. Well before that,
+prompting for something bluer than blue already gets it. Circles (worlds/circles.py) with colour and
+size signals that can be set; a U-Net and a transformer, conditioned on the true values; about 60
+checkpoints, at each of which a CNN probe trained on real pictures of the same world says where the
+samples lie in concept space. Three concepts, captions that leave out the colour, and the theory of
+swing-by, given the world's own pixels, stand beside it.
 
-Run: `recombine run concept-space --scale laptop` (a dip, a turn and a hidden ability, 5 min on two cores); `--scale full`: 81
-short runs, 16 min on one GPU.
-"""
+Run: `recombine run concept-space --scale laptop` (a dip, a turn and a hidden ability, 5 min on two
+cores); `--scale full`: 81 short runs, 16 min on one GPU."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -59,7 +59,8 @@ class Completeness:
     def __post_init__(self) -> None:
         if replace(self.recipe.conditioning, embedding_scale="balanced") != Conditioning():
             raise ValueError(
-                "recipe.conditioning: this study sets it itself; only embedding_scale may be changed"
+                "recipe.conditioning: this study sets it itself; only embedding_scale may be "
+                "changed"
             )
 
     def variants(self) -> dict[str, Recipe]:

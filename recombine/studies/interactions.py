@@ -2,9 +2,9 @@
 
 An exact model of composition (theory/products.py): trained by gradient flow, it is conditioned on
 shape, colour and size and answers with all three; it may add its conditions, or multiply them, so
-that every combination can have a meaning of its own. It sees the four combinations of `composition`,
-spread around their centres in colour and size, and is prompted for the others. `prior` says how
-cheap products are:
+that every combination can have a meaning of its own. It sees the four combinations of
+`composition`, spread around their centres in colour and size, and is prompted for the others.
+`prior` says how cheap products are:
 
 - apart: products with shape cost nothing, so circles and triangles share nothing;
 - alike: products cost something, with every factor the same;
@@ -13,9 +13,9 @@ cheap products are:
 Without spread the four pictures cannot tell a sum from a product, and the answers to the others
 depend on the prior alone: only `sums` composes. Any spread of both colour and size tells them apart
 in the end, but slowly: what colour does to triangles at a rate that goes with the square of the
-spread, what colour and size do together with its fourth power. And spread teaches where it is: among
-triangles of triangles, of colour what colour does. Colours and sizes spread alike here. Not in the
-papers; made after `jitter` and `jitter-by-shape` had been seen, to explain them, and before
+spread, what colour and size do together with its fourth power. And spread teaches where it is:
+among triangles of triangles, of colour what colour does. Colours and sizes spread alike here. Not
+in the papers; made after `jitter` and `jitter-by-shape` had been seen, to explain them, and before
 `jitter-by-factor`, which tests it.
 
 Run: `recombine run interactions --scale laptop` (seconds, one core).

@@ -142,7 +142,8 @@ STUDY = Study(
             id="D6",
             paper="A, Fig 6b",
             statement="An auxiliary continuous loss on inner layers lifts MaskGIT's level 2.",
-            expected="level 2 with JEPA - without >= 0.25, late means, open-set probe (paper: about "
+            expected="level 2 with JEPA - without >= 0.25, late means, open-set probe (paper: "
+            "about "
             "0.45 against 0.006)",
             measure=auxiliary_loss_lifts,
             trained=True,
@@ -171,9 +172,11 @@ STUDY = Study(
         Claim(
             id="B24",
             paper="beyond the papers",
-            statement="With wide within-class jitter, where MaskGIT composes in part by itself, the "
+            statement="With wide within-class jitter, where MaskGIT composes in part by itself, "
+            "the "
             "auxiliary loss lifts its level 2.",
-            expected="level 2 with wide jitter, with JEPA - without >= 0.2, late means, open-set probe",
+            expected="level 2 with wide jitter, with JEPA - without >= 0.2, late means, open-set "
+            "probe",
             measure=lifts_with_wide_jitter,
             trained=True,
         ),

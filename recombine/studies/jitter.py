@@ -1,7 +1,7 @@
 """Does within-class jitter decide which models compose?
 
-Four families, as in `objectives`, in worlds that differ in one thing: how much pictures of one class
-differ in colour and size.
+Four families, as in `objectives`, in worlds that differ in one thing: how much pictures of one
+class differ in colour and size.
 
 - none: not at all, so true values say no more than classes;
 - usual: by 0.06 and 6 %;
@@ -14,11 +14,11 @@ nothing else does. Where a class is nearly one picture, a model may learn which 
 meant, and has no reason to learn what colour is.
 
 Not in the papers. When the claims on all four families were written, two things were known: MaskGIT
-fails with the usual jitter and composes with the wide one, and what DiT does with the usual one. The
-claim on `half` was written when all others had their verdicts.
+fails with the usual jitter and composes with the wide one, and what DiT does with the usual one.
+The claim on `half` was written when all others had their verdicts.
 
-Run: `recombine run jitter --scale laptop` (two families, on two cores), `--scale full` (all four, on
-a GPU).
+Run: `recombine run jitter --scale laptop` (two families, on two cores), `--scale full` (all four,
+on a GPU).
 """
 
 from dataclasses import field
@@ -203,7 +203,8 @@ STUDY = Study(
             paper="beyond the papers",
             statement="With half of the wide jitter the order is the paper's: MAR and DiT compose "
             "and MaskGIT does not.",
-            expected="level 2 with half jitter: MaskGIT <= 0.15, MAR and DiT >= 0.75 (paper: 0.006, "
+            expected="level 2 with half jitter: MaskGIT <= 0.15, MAR and DiT >= 0.75 (paper: "
+            "0.006, "
             "0.821, 0.848); late means, open-set probe",
             measure=half_separates,
             trained=True,

@@ -14,9 +14,9 @@ If a condition is learned from its own jitter, as in the exact model of `interac
 triangles are drawn one by one: small red ones where sizes vary, large blue ones where colours do,
 small blue ones where both do. All models are prompted for the same and scored in the usual world.
 Not in the papers. The claim was written before anything of it was run, except `both`, which is
-`wide` of `composition`, and what models on tokens do with none and with both (`jitter`). After three
-seeds at laptop scale its criterion was made stricter, before any run at full scale: accuracy must
-reach a half, and exceed that where nothing varies.
+`wide` of `composition`, and what models on tokens do with none and with both (`jitter`). After
+three seeds at laptop scale its criterion was made stricter, before any run at full scale: accuracy
+must reach a half, and exceed that where nothing varies.
 
 Run: `recombine run jitter-by-factor --scale laptop` (on two cores), `--scale full` (on a GPU).
 """
@@ -73,24 +73,24 @@ def jobs(settings: JitterByFactor, seeds: int) -> list[Job]:
     return model_jobs(settings.variants(), seeds)
 
 
-def only(rows: Table, composition: str) -> tuple[Table, int]:
+def only(rows: Table, triangle: str) -> tuple[Table, int]:
     """Rows on the samples of one unseen triangle, and its level."""
-    other = (pl.col("kind") == "accuracy") & (pl.col("composition") != composition)
-    return rows.filter(~other), composition.count("1") - 1
+    other = (pl.col("kind") == "accuracy") & (pl.col("composition") != triangle)
+    return rows.filter(~other), triangle.count("1") - 1
 
 
-def triangles(rows: Table, composition: str, probe: str | None = None) -> dict[str, Estimate]:
+def triangles(rows: Table, triangle: str, probe: str | None = None) -> dict[str, Estimate]:
     """Late means of one unseen triangle in each world."""
-    some, level = only(rows, composition)
+    some, level = only(rows, triangle)
     return {world: accuracy(some, world, level, probe=probe) for world in WORLDS}
 
 
 def each_from_its_own(rows: Table) -> Finding:
     parts, shown = [], {}
-    for composition, name in UNSEEN.items():
-        some, level = only(rows, composition)
-        values, own = triangles(rows, composition), OWN[composition]
-        for world in OTHER[composition]:
+    for triangle, name in UNSEEN.items():
+        some, level = only(rows, triangle)
+        values, own = triangles(rows, triangle), OWN[triangle]
+        for world in OTHER[triangle]:
             lead = gain(some, own, world, level)
             parts.append(Part(f"{name}, {own} - {world}", lead, 0.3, 1.0))
         parts.append(Part(f"{name}, {own}", values[own], 0.5, 1.0))
@@ -112,10 +112,10 @@ def by_factor(rows: Table, folder: Path) -> Figure:
         "varies inside classes; all models are scored by the probes of the usual world.",
     )
     with canvas(folder, figure, 1, len(UNSEEN), size=(8.6, 3.0), sharey=True) as axes:
-        for axis, (composition, title) in zip(axes, UNSEEN.items(), strict=True):
+        for axis, (triangle, title) in zip(axes, UNSEEN.items(), strict=True):
             for shift, (probe, marker) in enumerate((("open-set", "o"), ("oracle", "s"))):
                 color = CYCLE[shift]
-                for x, value in enumerate(triangles(rows, composition, probe).values()):
+                for x, value in enumerate(triangles(rows, triangle, probe).values()):
                     at = x + 0.24 * shift - 0.12
                     axis.bar(at, value.value, 0.22, color=color, alpha=0.35)
                     seeds = value.values
@@ -145,7 +145,8 @@ STUDY = Study(
         Claim(
             id="B25",
             paper="beyond the papers",
-            statement="Each condition is learned from its own jitter: small red triangles are drawn "
+            statement="Each condition is learned from its own jitter: small red triangles are "
+            "drawn "
             "where sizes vary, large blue ones where colours do, small blue ones where both do.",
             expected="each >= 0.5 there and 0.3 above all worlds without (small red: none, colour; "
             "large blue: none, size; small blue: none, colour, size); late means, open-set probe",

@@ -1,10 +1,10 @@
 """Which pictures must vary for a model to compose?
 
-A DiT on pixels, as in `composition`, is prompted for a small blue triangle; of triangles it has seen
-large red ones alone. A picture is a shape painted in one colour. Where red triangles come in many
-reds, and the condition says which, they show what colour does to a triangle, and blue is further in
-the same direction. Where all are the same red, nothing that the model has seen says what blue does
-to a triangle: blue circles say it of circles.
+A DiT on pixels, as in `composition`, is prompted for a small blue triangle; of triangles it has
+seen large red ones alone. A picture is a shape painted in one colour. Where red triangles come in
+many reds, and the condition says which, they show what colour does to a triangle, and blue is
+further in the same direction. Where all are the same red, nothing that the model has seen says what
+blue does to a triangle: blue circles say it of circles.
 
 So jitter should teach where it is. Four worlds differ in which pictures have wide within-class
 jitter of colour and size:
@@ -91,7 +91,8 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
     figure = Figure(
         "jitter-by-shape",
         "Level-2 accuracy by which pictures have wide jitter",
-        "Late means; a dot per seed. Circles are three quarters of the training set, triangles one; "
+        "Late means; a dot per seed. Circles are three quarters of the training set, triangles "
+        "one; "
         "prompted for are small blue triangles. All are scored by the probes of the usual world.",
     )
     lines = {"level 2": {v: v for v in training.variants_of(rows)}}
@@ -120,7 +121,8 @@ STUDY = Study(
             paper="beyond the papers",
             statement="Within-class jitter teaches where it is: a model draws new triangles if the "
             "triangles it saw vary, and not if the circles do.",
-            expected="level 2, late means, oracle: triangles >= 0.5, circles <= 0.5, 0.3 between them",
+            expected="level 2, late means, oracle: triangles >= 0.5, circles <= 0.5, 0.3 between "
+            "them",
             measure=triangles_teach_triangles,
             trained=True,
         ),

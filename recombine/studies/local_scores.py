@@ -1,18 +1,22 @@
 """When does a score have to be local, and when is composing scores right?
 
-Exact answers on Gaussian mixtures. Small pictures whose pixel sets M_j each belong to one condition; every law is a mixture,
-so density, score and denoiser are known at every noise level, and the solvers sample from them. Conditional projective
-compositions (CPC) have local conditional scores (LCS), and only they do (L1, L2). A law near a CPC comes nearer with noise,
-by exactly the score error spent (L3). Mean directions are orthogonal under a CPC, which is a hint, not a proof, and depends
-on coordinates (L4). Composing scores needs the right background (L5); in feature space it is safe for rotations alone (L6).
+Exact answers on Gaussian mixtures. Small pictures whose pixel sets M_j each belong to one
+condition; every law is a mixture, so density, score and denoiser are known at every noise level,
+and the solvers sample from them. Conditional projective compositions (CPC) have local conditional
+scores (LCS), and only they do (L1, L2). A law near a CPC comes nearer with noise, by exactly the
+score error spent (L3). Mean directions are orthogonal under a CPC, which is a hint, not a proof,
+and depends on coordinates (L4). Composing scores needs the right background (L5); in feature space
+it is safe for rotations alone (L6).
 
-Run: `recombine run local-scores --scale laptop` (40 s a seed on one core, no GPU).
-"""
+Run: `recombine run local-scores --scale laptop` (40 s a seed on one core, no GPU)."""
 
+from pathlib import Path
 from typing import get_args
 
+from recombine.analysis.table import Table
 from recombine.pipeline.job import Job
-from recombine.plots.local_scores import figures
+from recombine.plots import local_scores, local_scores_composed
+from recombine.plots.style import Figure
 from recombine.runs.exact_laws import LocalScores
 from recombine.runs.local_scores import LocalScoresRun, PartName
 from recombine.studies.local_scores_claims import CLAIMS
@@ -49,6 +53,10 @@ def jobs(settings: LocalScores, seeds: int) -> list[Job]:
     """Every part, once a seed."""
     pairs = [(part, seed) for seed in range(seeds) for part in get_args(PartName)]
     return [Job.of(LocalScoresRun.of(part, settings, seed), seed=seed) for part, seed in pairs]
+
+
+def figures(rows: Table, folder: Path) -> list[Figure]:
+    return local_scores.figures(rows, folder) + local_scores_composed.figures(rows, folder)
 
 
 STUDY = Study(

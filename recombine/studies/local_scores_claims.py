@@ -1,4 +1,5 @@
-"""Claims L1-L6 of the study `local-scores`, from rows to findings. All are exact: largest or smallest values over all seeds."""
+"""Claims L1-L6 of the study `local-scores`, from rows to findings. All are exact: largest or
+smallest values over all seeds."""
 
 from statistics import fmean
 
@@ -36,10 +37,11 @@ def compositions_are_local(rows: Table) -> Finding:
 
 
 def only_compositions_are_local(rows: Table) -> Finding:
-    """One direction: a law that is no CPC has foreign derivatives at every level (a thousand times what counts as zero), and
-    at its worst level they are a real share of the Jacobian; at low noise few pictures lie between modes, where they matter.
-    The other: integrated local scores have no interaction, and blocks of their samples share no bits, while those of the
-    joint denoiser share as many as the data's."""
+    """One direction: a law that is no CPC has foreign derivatives at every level (a thousand times
+    what counts as zero), and at its worst level they are a real share of the Jacobian; at low noise
+    few pictures lie between modes, where they matter. The other: integrated local scores have no
+    interaction, and blocks of their samples share no bits, while those of the joint denoiser share
+    as many as the data's."""
     no_cpc = rows.where(kind="locality", law="no CPC")
     share, foreign = values(no_cpc, "pixel_share"), min(values(no_cpc, "worst_pixel"))
     peaks = [max(values(mine, "pixel_share")) for mine in no_cpc.by("seed").values()]

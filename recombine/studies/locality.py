@@ -2,16 +2,13 @@
 
 The models of `length`, the very same runs, are measured twice at every checkpoint and noise level.
 Pixels: how much of what other pixels do to a pixel's denoised value comes from nearby? Conditions:
-when a location is removed, how much of the change happens near it? Both are shares, 1 for a denoiser
-that is exactly local, and are averaged over the higher noise levels, where it is decided which object
-is where. Paper B: Exp 1 is local in both, Exp 2 not in conditions, Exp 3 in neither; and over models
-and checkpoints, conditional locality correlates with how far a model goes beyond the numbers it was
-trained on.
+when a location is removed, how much of the change happens near it? Both are shares, 1 for a
+denoiser that is exactly local, and are averaged over the higher noise levels, where it is decided
+which object is where. Paper B: Exp 1 is local in both, Exp 2 not in conditions, Exp 3 in neither;
+and over models and checkpoints, conditional locality correlates with how far a model goes beyond
+the numbers it was trained on.
 
-Run: `recombine run length locality --scale laptop`; the runs of `length` are used again.
-"""
-
-from pathlib import Path
+Run: `recombine run length locality --scale laptop`; the runs of `length` are used again."""
 
 from recombine.analysis.claims import Claim, Finding, Measured, Part
 from recombine.analysis.estimates import correlation_estimate
@@ -29,7 +26,6 @@ from recombine.analysis.scenes import (
 from recombine.analysis.table import Table
 from recombine.pipeline.job import Job
 from recombine.plots import locality as plots
-from recombine.plots.style import Figure
 from recombine.runs.scenes import scene_facts, scene_jobs
 from recombine.store import Row
 from recombine.studies.scene_settings import (
@@ -100,10 +96,6 @@ def locality_correlates(rows: Table) -> Finding:
     return Finding((part,), measured)
 
 
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return plots.figures(rows, folder)
-
-
 STUDY = Study(
     name="locality",
     question="Is it locality that lets a model place more objects than it has seen?",
@@ -144,6 +136,6 @@ STUDY = Study(
             deviations=(*DEVIATIONS, LOCAL_DEVIATION),
         ),
     ),
-    figures=figures,
+    figures=plots.figures,
     run_minutes=RUN_MINUTES,
 )

@@ -1,51 +1,38 @@
 """Over which background can scores be added, so that a model conditioned on one object places many?
 
-Scores of models that are conditioned on one location each are added: the background's, and for every
-location what it adds to that. Three models differ only in what they learned without a condition.
-Empty: trained on pictures with one object or none, so no condition means an empty scene.
+Scores of models that are conditioned on one location each are added: the background's, and for
+every location what it adds to that. Three models differ only in what they learned without a
+condition. Empty: trained on pictures with one object or none, so no condition means an empty scene.
 Unconditional: one object always, its location sometimes dropped, so no condition means one object
-anywhere; this is Bayes' rule for independent conditions. Cluttered: one to five objects, conditioned
-on one of them, so no condition means one to five anywhere, and a prompted object is one among others.
-Projective composition, Fig 3: the first works for a few objects, the second fails from two on, the
-third goes beyond what it was trained on.
+anywhere; this is Bayes' rule for independent conditions. Cluttered: one to five objects,
+conditioned on one of them, so no condition means one to five anywhere, and a prompted object is one
+among others. Projective composition, Fig 3: the first works for a few objects, the second fails
+from two on, the third goes beyond what it was trained on.
 
 Three comparisons need no more training. Swapped: the parts of the unconditional model over the
-background of the empty one. Mismatched: parts and background of two empty models that differ in their
-seed alone; what is lost here is lost because the errors of two networks do not cancel, whatever the
-background. At once: every model conditioned on all locations in one call.
+background of the empty one. Mismatched: parts and background of two empty models that differ in
+their seed alone; what is lost here is lost because the errors of two networks do not cancel,
+whatever the background. At once: every model conditioned on all locations in one call.
 
 Whether a sum works can be predicted. Each part is evaluated on a picture that holds the other
 objects, too; how much of them it shows beyond what the background shows is its leakage, and every
 further part adds it to every object. It is measured on real pictures, without sampling.
 
-Run: `recombine run operator --scale laptop` (on two cores), `--scale full` (on a GPU).
-"""
+Run: `recombine run operator --scale laptop` (on two cores), `--scale full` (on a GPU)."""
 
 from dataclasses import field, replace
-from pathlib import Path
-from statistics import fmean
 
-from recombine.analysis.claims import Claim, Finding, Measured, Part
-from recombine.analysis.estimates import mean
-from recombine.analysis.levels import same_seeds
-from recombine.analysis.scenes import (
-    difference,
-    facts,
-    k_estimate,
-    listed,
-    numbers_of,
-    rate_at,
-    reached,
-    require_one_object,
-    strongest_leakage,
-    trusted,
+from recombine.analysis.claims import Claim
+from recombine.analysis.scene_sums import (
+    MISMATCHED,
+    SWAPPED,
+    background_decides,
+    leakage_predicts,
 )
-from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.nets.layout_encoder import Null
 from recombine.pipeline.job import Job
 from recombine.plots import operator as plots
-from recombine.plots.style import Figure
 from recombine.runs.scene_recipe import SceneRecipe
 from recombine.runs.scene_sums import AdditionRun, LeakageRun
 from recombine.runs.scenes import SceneRun, scene_facts, scene_jobs
@@ -55,19 +42,16 @@ from recombine.studies.scene_settings import settings as scene_settings
 from recombine.studies.study import Scale, Study, about
 
 SPACING, MOST = 0.2, 8
-"""At full scale no two locations are nearer than this share of the picture, since sets of pixels that
-overlap are not what the sum is about (large objects are 0.16 to 0.28 wide); that leaves room for so
-many."""
-PAPER = {"empty": 4, "unconditional": 1, "cluttered": 8}
-"""K_max read off the predecessor's figure 3 by eye."""
-SWAPPED, MISMATCHED = "swapped", "mismatched"
+"""At full scale no two locations are nearer than this share of the picture, since sets of pixels
+that overlap are not what the sum is about (large objects are 0.16 to 0.28 wide); that leaves room
+for so many."""
 
 
 @config("settings/operator")
 class Operator:
     """`recipe` conditions on all objects; each model changes how many objects it sees and which it
-    is conditioned on. `clutter`: how many objects the cluttered model sees. `dropout`: how often the
-    condition is dropped where the background is learned so: as often as the empty model sees an
+    is conditioned on. `clutter`: how many objects the cluttered model sees. `dropout`: how often
+    the condition is dropped where the background is learned so: as often as the empty model sees an
     empty scene, since errors of the background count K - 1 times."""
 
     recipe: SceneRecipe = field(default_factory=SceneRecipe)
@@ -139,81 +123,12 @@ def variant_facts(settings: Operator, seeds: int) -> list[Row]:
     return [*scene_facts(settings.models()), *rows]
 
 
-def background_decides(rows: Table) -> Finding:
-    """The order of the three, also where further objects are no errors, and the numbers that the
-    words stand for."""
-    trained = trained_clutter(trusted(rows))
-    require_one_object(rows, "unconditional", "added")
-    k = {name: reached(rows, name, "added") for name in PAPER}
-    mild = {name: reached(rows, name, "added", lenient=True) for name in PAPER}
-    pairs = (("cluttered", "empty"), ("empty", "unconditional"))
-    parts = [Part(f"K_max, {a} - {b}", difference(k[a], k[b], resolution=1), 0) for a, b in pairs]
-    seen = dict.fromkeys(k["cluttered"], trained)
-    beyond = difference(k["cluttered"], seen, resolution=1)
-    parts += [
-        Part(f"K_max, cluttered beyond the {trained} in training", beyond, 0),
-        Part("unconditional, exact match at 2", rate_at(rows, "unconditional", 2, "added"), 0, 0.5),
-    ]
-    for a, b in pairs:
-        lead = difference(mild[a], mild[b], resolution=1)
-        parts.append(Part(f"K_max by recall alone, {a} - {b}", lead, 0))
-    return Finding(tuple(parts), background_numbers(rows))
-
-
-def background_numbers(rows: Table) -> Measured:
-    shown: Measured = {}
-    for name, paper in PAPER.items():
-        values = reached(rows, name, "added")
-        shown |= {name: k_estimate(values).value, f"paper_{name}": paper}
-        shown[f"{name}, seeds"] = listed(values)
-        mild = reached(rows, name, "added", lenient=True)
-        shown[f"{name}, by recall alone"] = fmean(mild.values())
-        shown[f"{name}, at once"] = fmean(reached(rows, name).values())
-    for name in (SWAPPED, MISMATCHED):
-        if rows.where(kind="added", variant=name):
-            shown[name] = fmean(reached(rows, name, "added").values())
-    return shown
-
-
-def trained_clutter(rows: Table) -> int:
-    """How many objects the cluttered model saw at most. LookupError unless models were prompted for
-    one, two and more than that."""
-    trained, tried = facts(rows, "cluttered")["trained"], numbers_of(rows, "added")
-    if not {1, 2} <= set(tried) or max(tried) <= trained:
-        raise LookupError(f"1, 2 and more than {trained} locations are needed, not {tried}")
-    return trained
-
-
-def leakage_predicts(rows: Table) -> Finding:
-    """By the leakage at the noise level at which it is largest."""
-    leak = {v: strongest_leakage(rows, v) for v in ("unconditional", "cluttered", "empty", SWAPPED)}
-    same_seeds(*leak.values())
-    measured: Measured = {f"{v}, leakage": fmean(x.values()) for v, x in leak.items()}
-    if rows.where(kind="leakage", variant=MISMATCHED):
-        values = strongest_leakage(rows, MISMATCHED)
-        measured[f"{MISMATCHED}, leakage"] = fmean(values.values())
-    bayes, clutter, empty, swapped = leak.values()
-    room = [empty[seed] / 2 - abs(clutter[seed]) for seed in empty]
-    parts = (
-        Part("leakage, unconditional", mean(list(bayes.values())), high=-0.15),
-        Part("leakage, empty", mean(list(empty.values())), 0.05),
-        Part("half of |empty| less |cluttered|", mean(room), 0),
-        Part("leakage, swapped - empty", difference(swapped, empty), 0),
-        Part("leakage, cluttered - unconditional", difference(clutter, bayes), 0),
-        Part("leakage, empty - cluttered", difference(empty, clutter), 0),
-    )
-    return Finding(parts, measured)
-
-
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return plots.figures(rows, folder)
-
-
 STUDY = Study(
     name="operator",
     question="Over which background can scores be added, so that a model conditioned on one object "
     "at a time places many?",
-    paper="Bradley et al., Mechanisms of Projective Composition (before B), arXiv 2502.04549, Fig 3",
+    paper="Bradley et al., Mechanisms of Projective Composition (before B), arXiv 2502.04549, "
+    "Fig 3",
     about=about(__doc__),
     cost={
         "smoke": "10 s, one core",
@@ -230,9 +145,9 @@ STUDY = Study(
             statement="Adding scores over an empty background works for a few objects, over the "
             "unconditional one it fails from two on, and over a cluttered one it goes beyond the "
             "number of objects seen in training.",
-            expected="mean K_max over seeds: unconditional < empty < cluttered, cluttered more than "
-            "the 5 it was trained on, unconditional at most half exact matches at 2; the same order "
-            "where further objects are no errors (paper, by eye: 1, about 4, about 8)",
+            expected="mean K_max over seeds: unconditional < empty < cluttered, cluttered more "
+            "than the 5 it was trained on, unconditional at most half exact matches at 2; the same "
+            "order where further objects are no errors (paper, by eye: 1, about 4, about 8)",
             measure=background_decides,
             trained=True,
             faithful=False,
@@ -251,6 +166,6 @@ STUDY = Study(
             trained=True,
         ),
     ),
-    figures=figures,
+    figures=plots.figures,
     run_minutes=4.2,
 )

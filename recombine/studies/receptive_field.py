@@ -2,45 +2,28 @@
 
 A local network is conditioned on a location in the cells around it. Two things can go wrong. Its
 patch can be too small for an object: then pixels of the object are not conditioned on the location,
-and show something of their own, or nothing. And it can be so large that it holds more locations than
-training ever conditioned on: then it is out of distribution, just as a network that sees all of the
-picture. So there should be a best reach, as large as objects and no larger, and the world alone
-should predict which.
+and show something of their own, or nothing. And it can be so large that it holds more locations
+than training ever conditioned on: then it is out of distribution, just as a network that sees all
+of the picture. So there should be a best reach, as large as objects and no larger, and the world
+alone should predict which.
 
-Exps 3L and 2L of `length` with one number changed: how many cells a patch reaches in every direction.
-3L is conditioned on all objects in training, up to three, 2L on one only, so its patches are too full
-much sooner. What the world says of each reach is measured on its own pictures, without a network: how
-many objects fit into the patch around their location, and how many patches hold more locations than
-training conditions on.
+Exps 3L and 2L of `length` with one number changed: how many cells a patch reaches in every
+direction. 3L is conditioned on all objects in training, up to three, 2L on one only, so its patches
+are too full much sooner. What the world says of each reach is measured on its own pictures, without
+a network: how many objects fit into the patch around their location, and how many patches hold more
+locations than training conditions on.
 
 Run: `recombine run receptive-field --scale laptop` (Exp 3L, four reaches, small plain scenes),
-`--scale full` (on a GPU).
-"""
+`--scale full` (on a GPU)."""
 
 from dataclasses import field, replace
-from pathlib import Path
-from statistics import fmean
 from typing import Literal, get_args
 
-from recombine.analysis.claims import Check, Claim, Finding, Measured, Part
-from recombine.analysis.estimates import correlation, correlation_estimate, mean
-from recombine.analysis.levels import same_seeds
-from recombine.analysis.scenes import (
-    Seeds,
-    bases_of,
-    fullness,
-    many,
-    missed,
-    reached,
-    reaches_of,
-    trusted,
-)
-from recombine.analysis.table import Table
+from recombine.analysis.claims import Claim
+from recombine.analysis.receptive_field import best_reach_lies_between, fullness_predicts_misses
 from recombine.config import config
-from recombine.evaluate.counting import k_mean
 from recombine.pipeline.job import Job
 from recombine.plots import receptive_field as plots
-from recombine.plots.style import Figure
 from recombine.runs.patch_fit import PatchFitRun
 from recombine.runs.scene_prompts import Prompts
 from recombine.runs.scene_recipe import SceneRecipe
@@ -51,12 +34,6 @@ from recombine.studies.scene_settings import settings as scene_settings
 from recombine.studies.study import Scale, Study, about
 
 Base = Literal["exp3L", "exp2L"]
-LEAD = 2
-"""By how many objects the best reach has to exceed the smallest and the largest."""
-FITS = 0.95
-"""The share of objects that fit into a patch that is large enough."""
-TOGETHER, NETWORKS = 0.8, 8
-"""The rank correlation that is expected, over so many networks at least."""
 
 
 @config("settings/receptive-field")
@@ -114,67 +91,6 @@ def variant_facts(settings: ReceptiveField, seeds: int) -> list[Row]:
     return scene_facts(settings.variants())
 
 
-def best_reach_lies_between(rows: Table) -> Finding:
-    """Exp 3L: the reach in between that is best on average against the better of the two ends, seed
-    by seed."""
-    each = by_reach(trusted(rows), "exp3L")
-    smallest, *between, largest = each
-    best = max(between, key=lambda r: fmean(each[r].values()))
-    ends = (each[smallest], each[largest])
-    leads = [top - max(end[seed] for end in ends) for seed, top in each[best].items()]
-    inside = rows.where(kind="fit", base="exp3L").one(reach=best)["inside"]
-    measured = reach_numbers(rows, "exp3L") | {"best reach": best, "objects that fit": inside}
-    parts = (
-        Part("K_max of the best reach less the better end", mean(leads, resolution=1), LEAD),
-        Check(f"{FITS:.0%} of objects fit into the patch of the best reach", inside >= FITS),
-    )
-    return Finding(parts, measured)
-
-
-def by_reach(rows: Table, base: Base) -> dict[int, Seeds]:
-    """K_max of every reach. LookupError where some have fewer seeds than others."""
-    each = {r: reached(rows, v) for r, v in reaches_of(rows, base).items()}
-    if len(each) < 3:
-        raise LookupError(f"{base}: three reaches or more are needed")
-    same_seeds(*each.values())
-    return each
-
-
-def reach_numbers(rows: Table, base: Base) -> Measured:
-    shown: Measured = {}
-    for r, variant in reaches_of(rows, base).items():
-        shown[f"reach {r}"] = fmean(reached(rows, variant).values())
-        shown[f"reach {r}, by means"] = fmean(reached(rows, variant, by=k_mean).values())
-        inside = rows.where(kind="fit", base=base).one(reach=r)["inside"]
-        shown[f"reach {r}, objects that fit"] = inside
-    return shown
-
-
-def fullness_predicts_misses(rows: Table) -> Finding:
-    """Over the reaches of both experiments: the share of many locations that a network misses
-    against the share of its patches that hold more of them than training conditions on."""
-    lost, share = missed(trusted(rows)), fullness(rows)
-    if len(bases_of(rows)) < 2 or len(lost) < NETWORKS:
-        raise LookupError(f"{NETWORKS} networks or more are needed, of both experiments")
-    same_seeds(*lost.values())
-    full = [share[variant] for variant in lost]
-    seeds = [[values[seed] for values in lost.values()] for seed in next(iter(lost.values()))]
-    if any(len(set(values)) == 1 for values in (full, *seeds)):
-        raise LookupError("nothing to correlate: all networks are the same")
-    by_seed = [correlation(full, values) for values in seeds]
-    measured: Measured = {"networks": len(lost), "locations": many(rows)}
-    for variant, values in lost.items():
-        measured[f"{variant}: missed"] = fmean(values.values())
-        measured[f"{variant}: patches too full"] = share[variant]
-    estimate = correlation_estimate(by_seed)
-    part = Part("rank correlation of misses and full patches", estimate, TOGETHER, 1.0)
-    return Finding((part,), measured)
-
-
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return plots.figures(rows, folder)
-
-
 STUDY = Study(
     name="receptive-field",
     question="How large should the receptive field of a local network be?",
@@ -195,8 +111,8 @@ STUDY = Study(
             statement="A local network's patch must hold an object and no more locations than "
             "training conditions on: as it grows, K_max rises and falls again.",
             expected="K_max at the reach in between that is best on average exceeds those of the "
-            "smallest and of the largest reach by >= 2 (mean over seeds), and at that reach 95 % of "
-            "objects fit into the patch",
+            "smallest and of the largest reach by >= 2 (mean over seeds), and at that reach 95 % "
+            "of objects fit into the patch",
             measure=best_reach_lies_between,
             trained=True,
         ),
@@ -204,14 +120,14 @@ STUDY = Study(
             id="B15",
             paper="beyond the papers",
             statement="Local networks miss locations where their patches hold more of them than "
-            "training conditions on: how full patches are, known from the world alone, predicts the "
-            "misses of every reach, conditioned on one object or on all.",
+            "training conditions on: how full patches are, known from the world alone, predicts "
+            "the misses of every reach, conditioned on one object or on all.",
             expected="rank correlation of the share of nine locations missed and the share of "
             "patches too full >= 0.8 within each seed, over 8 networks or more, of Exps 2L and 3L",
             measure=fullness_predicts_misses,
             trained=True,
         ),
     ),
-    figures=figures,
+    figures=plots.figures,
     run_minutes=RUN_MINUTES,
 )

@@ -1,5 +1,5 @@
-"""What the scene studies share: Exp 1's recipe and what each of the other experiments changes in it,
-at every scale; and what differs from the paper. `length` and `locality` share their runs."""
+"""What the scene studies share: Exp 1's recipe and what each of the other experiments changes in
+it, at every scale; and what differs from the paper. `length` and `locality` share their runs."""
 
 from dataclasses import field, replace
 from typing import Any, Literal, get_args
@@ -118,9 +118,7 @@ def smoke() -> SceneSettings:
         pool=32,
         net=GlobalConfig(UNetConfig((8, 16), 1, 2, 16)),
         train=TrainConfig(steps=4, batch=8, warmup=1, log_every=2),
-        evaluation=SceneEvaluation(
-            (1, 2, 3), 2, 2, 2, Heun(2), locality=locality, spacing=0.1
-        ),
+        evaluation=SceneEvaluation((1, 2, 3), 2, 2, 2, Heun(2), locality=locality, spacing=0.1),
         detector=DetectorSettings(width=8, steps=4, batch=4, real=2),
     )
     return SceneSettings(recipe, local=LocalConfig(16, 2, 16, 2, 2))

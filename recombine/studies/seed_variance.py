@@ -3,8 +3,8 @@
 Two trainings that differ in their randomness alone may compose or not. In `objectives` a seed
 decides everything at once: which tokenizer is learned, where the network starts, in which order it
 sees pictures. Here the two are crossed: every network seed on every tokenizer, for MaskGIT and for
-DiT. Where both numbers are the same it is the run of `objectives`. Not in the papers, which show one
-run each.
+DiT. Where both numbers are the same it is the run of `objectives`. Not in the papers, which show
+one run each.
 
 Run: `recombine run seed-variance --scale full` (every seed on three tokenizers for two families, on
 a GPU); smaller scales have too few seeds for a verdict.
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from recombine.analysis.claims import Check, Claim, Finding, Measured, Part
 from recombine.analysis.estimates import Estimate
@@ -26,6 +27,7 @@ from recombine.config import config
 from recombine.pipeline.job import Job
 from recombine.plots import training
 from recombine.plots.style import DARK, Figure, canvas
+from recombine.rng import seeded
 from recombine.runs.models import ModelRun, check_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import objectives
@@ -105,7 +107,8 @@ def share_between(table: np.ndarray) -> Estimate:
     if count**count <= MANY:
         picks = np.array(list(product(range(count), repeat=count)))
     else:
-        picks = np.random.default_rng(0).integers(count, size=(MANY, count))
+        rng = seeded("seed-variance", "columns")
+        picks = torch.randint(count, (MANY, count), generator=rng).numpy()
     shares = shares_between(np.moveaxis(table[:, picks], 1, 0))
     low, high = np.quantile(shares, (0.025, 0.975))
     value = float(shares_between(table))
@@ -134,8 +137,8 @@ def chance_of_share(table: np.ndarray) -> float:
     if len(cells) <= EXACT:
         order = np.array(list(regroupings(len(cells), table.shape[1])))
     else:
-        rng = np.random.default_rng(0)
-        order = rng.permuted(np.tile(np.arange(len(cells)), (MANY, 1)), axis=1)
+        rng = seeded("seed-variance", "regroupings")
+        order = torch.rand(MANY, len(cells), generator=rng).argsort(1).numpy()
     shares = shares_between(cells[order].reshape(-1, *table.shape))
     return float((shares >= shares_between(table) - 1e-12).mean())
 
@@ -204,7 +207,8 @@ STUDY = Study(
             id="B11",
             paper="beyond the papers",
             statement="Which tokenizer a model got decides more than its own seed.",
-            expected="half or more of the variance of level 2 lies between tokenizers, by chance in "
+            expected="half or more of the variance of level 2 lies between tokenizers, by chance "
+            "in "
             "at most 5 % of all regroupings, in both families; late means, open-set probe",
             measure=tokenizer_decides,
             trained=True,

@@ -6,7 +6,7 @@ from typing import Any
 
 from recombine.analysis.claims import judge
 from recombine.analysis.sensitivity import by_checkpoint, by_probe
-from recombine.analysis.table import Table, read_table, write_table
+from recombine.analysis.table import Table, read_rows_of, write_table
 from recombine.config import UsageError, to_json
 from recombine.pipeline.job import digest_of, folder_of
 from recombine.pipeline.plan import Planned
@@ -49,7 +49,7 @@ def judge_again(study: Study, folder: Path, commit: str) -> None:
     facts = read_json(folder / "study.json")
     if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
         raise UsageError(f"{folder / 'study.json'} does not describe a study")
-    table = read_table(folder / "rows.parquet")
+    table = read_rows_of(folder, str(facts.get("rows_of") or ""))
     if not len(table):
         raise UsageError(f"{folder / 'rows.parquet'}: no rows to judge")
     made = facts | words(study) | {"provenance": facts["provenance"] | {"judged": commit}}

@@ -1,15 +1,15 @@
 """Why does the answer to an unseen combination get worse before it gets right?
 
-A model trained on single concepts is tested on all of them at once. Its loss there falls, rises, and falls again, while the
-training loss only falls. Concepts are learned one by one, strongest first. Early on, correlations of the random start let the
-strong concept carry the weak one along, so an unseen combination looks half right; then the strong concept suppresses that
-shortcut, the answer swings towards what was memorised, and only later is the weak concept learned for itself. Structured
-identity mapping (theory/sim.py): clusters on the concept axes, target = input, test point x^ with all concepts; exact one-
-and two-layer dynamics, and networks trained by SGD.
+A model trained on single concepts is tested on all of them at once. Its loss there falls, rises,
+and falls again, while the training loss only falls. Concepts are learned one by one, strongest
+first. Early on, correlations of the random start let the strong concept carry the weak one along,
+so an unseen combination looks half right; then the strong concept suppresses that shortcut, the
+answer swings towards what was memorised, and only later is the weak concept learned for itself.
+Structured identity mapping (theory/sim.py): clusters on the concept axes, target = input, test
+point x^ with all concepts; exact one- and two-layer dynamics, and networks trained by SGD.
 
 Run: `recombine run swing-by` (a minute on one core); your own setting beside the reference claims:
-`recombine run swing-by --set mu=[1,3] --set rho=0.95`.
-"""
+`recombine run swing-by --set mu=[1,3] --set rho=0.95`."""
 
 from dataclasses import field
 from pathlib import Path
@@ -17,8 +17,7 @@ from pathlib import Path
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.pipeline.job import Job
-from recombine.plots import swing_by as story
-from recombine.plots import swing_by_evidence as evidence
+from recombine.plots import swing_by, swing_by_evidence, swing_by_phases
 from recombine.plots.style import Figure
 from recombine.runs.swing_by import Setting, SwingByRun
 from recombine.studies.study import Scale, Study, about
@@ -27,8 +26,8 @@ from recombine.studies.swing_by_claims import CLAIMS
 
 @config("settings/swing-by")
 class SwingBy:
-    """`setting`: the user's own. The others: how much is spent on the reference claims; `length` is the share of their
-    longest runs."""
+    """`setting`: the user's own. The others: how much is spent on the reference claims; `length` is
+    the share of their longest runs."""
 
     setting: Setting = field(default_factory=Setting)
     flow_seeds: int = 600
@@ -80,7 +79,8 @@ def jobs(settings: SwingBy, seeds: int) -> list[Job]:
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     """From the story to the evidence."""
-    return story.figures(rows, folder) + evidence.figures(rows, folder)
+    rooms = (swing_by, swing_by_phases, swing_by_evidence)
+    return [figure for room in rooms for figure in room.figures(rows, folder)]
 
 
 STUDY = Study(

@@ -1,5 +1,6 @@
-"""The claims T1-T14 of the study `swing-by`, from rows to findings. Wherever print or theory gives a number, it stands beside
-the measured one under the name `..._expected`, `..._law` or `..._paper`."""
+"""The claims T1-T14 of the study `swing-by`, from rows to findings. Wherever print or theory gives
+a number, it stands beside the measured one under the name `..._expected`, `..._law` or
+`..._paper`."""
 
 import math
 from collections.abc import Callable
@@ -39,7 +40,8 @@ def share_of(row: dict) -> Estimate:
 
 
 def apart(many: dict, few: dict) -> Estimate:
-    """How much larger one share is than another; the interval is above 0 where both intervals do not overlap."""
+    """How much larger one share is than another; the interval is above 0 where both intervals do
+    not overlap."""
     a, b = share_of(many), share_of(few)
     return Estimate(a.value - b.value, a.low - b.high, a.high - b.low, min(a.n, b.n), ())
 
@@ -73,7 +75,8 @@ def t2(rows: Table) -> Finding:
 
 @claim("T3", "Thm 4.1", "within 1e-8; within 5 %")
 def t3(rows: Table) -> Finding:
-    """The one-layer closed form is exact, and SGD takes -ln(.2) d / (2 lr a_k) steps to 80 % (no bias, small start)."""
+    """The one-layer closed form is exact, and SGD takes -ln(.2) d / (2 lr a_k) steps to 80 % (no
+    bias, small start)."""
     exact, unbiased = rows.one(kind="t3.exact"), list(some(rows, kind="t3.sgd", bias=0))
     off = [abs(r["steps"] / r["expected"] - 1) if r.get("steps") else 1.0 for r in unbiased]
     weak = rows.one(kind="t3.sgd", bias=1, concept=1)
@@ -95,7 +98,8 @@ def t3(rows: Table) -> Finding:
 
 @claim("T4", "Fig 2", "mu=(1,2), sigma2=.05: one flip, at sigma1 = 1.226")
 def t4(rows: Table) -> Finding:
-    """The concept with the larger a_k is learned first; the order flips where diversity outweighs signal."""
+    """The concept with the larger a_k is learned first; the order flips where diversity outweighs
+    signal."""
     law = math.sqrt(0.05**2 + 1.5)
     checks, measured = [], {"flip_law": law}
     for model in ("one layer", "two layers"):
@@ -121,7 +125,8 @@ def flips(sweep: Table) -> list[float]:
 
 @claim("T5", "Sec 4", "within 2 %")
 def t5(rows: Table) -> Finding:
-    """Terminal slowing: the log-distance falls with slope -a_min (one layer), -2 a_min (two layers, paper time)."""
+    """Terminal slowing: the log-distance falls with slope -a_min (one layer), -2 a_min (two layers,
+    paper time)."""
     slopes = some(rows, kind="t5")
     checks, measured = [], {}
     for model in ("one layer", "two layers"):
@@ -168,7 +173,8 @@ ABSENT = ("rho <= 0", "one layer", "zero mean, width >= 64", "sigma >= 2")
 
 @claim("T7", "App E", "relative rise < 1e-4")
 def t7(rows: Table) -> Finding:
-    """No swing-by with rho <= 0, one layer and a small start, a wide zero-mean start, or sigma >= 2."""
+    """No swing-by with rho <= 0, one layer and a small start, a wide zero-mean start, or sigma >=
+    2."""
     rises = {why: max(some(rows, kind="t7", why=why).column("rise")) for why in ABSENT}
     measured = {f"rise, {why}": rise for why, rise in rises.items()}
     large = rows.one(kind="t7", why="one layer, large start")
@@ -253,7 +259,8 @@ def t11(rows: Table) -> Finding:
 
 
 T12_PAPER = {(1, 3): 0.0, (2, 3): 0.125, (3, 3): 0.3125, (4, 3): 0.4375, (4, 64): 0.0}
-"""Shares of 4 to 16 seeds that swing by, in a replication of the authors' setting, by depth and dimension."""
+"""Shares of 4 to 16 seeds that swing by, in a replication of the authors' setting, by depth and
+dimension."""
 
 
 @claim("T12", "Fig 2c, 13", "shares of seeds in that order, the ends apart by their 95 % intervals")
@@ -295,7 +302,8 @@ def t13(rows: Table) -> Finding:
     "rise < .002 with A, .050 with A^2; the W recurrence turns negative, the U update learns",
 )
 def t14(rows: Table) -> Finding:
-    """Published figures integrate A^2 for A, and the W-recurrence leaves the PSD cone: the failure to learn is an artefact."""
+    """Published figures integrate A^2 for A, and the W-recurrence leaves the PSD cone: the failure
+    to learn is an artefact."""
     rise = {v: rows.one(kind="t14.fig5", variant=v)["rise"] for v in ("A", "A^2")}
     w, u = (rows.one(kind="t14.fig10", update=name) for name in ("W recurrence", "U update"))
     cone_w, cone_u = (rows.one(kind="t14.cone", update=k) for k in ("W recurrence", "U update"))

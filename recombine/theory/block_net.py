@@ -1,5 +1,5 @@
-"""A denoiser that is local by construction and learned from data: one small network for every block of pixels, all of them
-evaluated side by side."""
+"""A denoiser that is local by construction and learned from data: one small network for every block
+of pixels, all of them evaluated side by side."""
 
 import torch
 from jaxtyping import Float
@@ -11,8 +11,8 @@ from recombine.theory.mixtures import Mixture
 
 
 class BlockNet(nn.Module):
-    """Each block's guess of its clean pixels, from its own noisy pixels and t alone. `place[g]` lists the pixels of block g,
-    filled up with one pixel too many, which is cut off again."""
+    """Each block's guess of its clean pixels, from its own noisy pixels and t alone. `place[g]`
+    lists the pixels of block g, filled up with one pixel too many, which is cut off again."""
 
     def __init__(self, groups: list[tuple[int, ...]], width: int, rng: torch.Generator) -> None:
         super().__init__()

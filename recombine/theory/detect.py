@@ -1,4 +1,5 @@
-"""What to look for in a training curve: a rise of the loss, descents, learning times, their order, and the stages."""
+"""What a training curve shows: a rise of the loss, descents, learning times, their order, and the
+stages."""
 
 import math
 from typing import NamedTuple
@@ -22,7 +23,8 @@ def swings_by(loss: Float[Tensor, "b t"]) -> Bool[Tensor, "b"]:
 
 
 def descents(loss: Float[Tensor, "b t"], tolerance: float = 1e-3) -> Int[Tensor, "b"]:
-    """How many times each loss sets out to fall. Moves below `tolerance` of the start do not count as a turn."""
+    """How many times each loss sets out to fall. Moves below `tolerance` of the start do not count
+    as a turn."""
     slack = tolerance * loss[:, 0]
     falling = torch.zeros(len(loss), dtype=torch.bool)
     extreme, count = loss[:, 0].clone(), torch.zeros(len(loss), dtype=torch.long)
@@ -37,17 +39,18 @@ def descents(loss: Float[Tensor, "b t"], tolerance: float = 1e-3) -> Int[Tensor,
 
 
 def turns(loss: Float[Tensor, "t"], tolerance: float = 1e-3) -> list[int]:
-    """Where one loss turns: the indices of its minimum, maximum, minimum ... between the descents."""
-    slack, falling, best, found = tolerance * float(loss[0]), True, 0, []
+    """Where one loss turns: the indices of its minimum, maximum, minimum ... between the
+    descents."""
+    slack, falling, best, at = tolerance * float(loss[0]), True, 0, []
     values = loss.tolist()
     for i, now in enumerate(values):
         sign = 1 if falling else -1
         if sign * (now - values[best]) < 0:
             best = i
         elif sign * (now - values[best]) > slack:
-            found.append(best)
+            at.append(best)
             falling, best = not falling, i
-    return found if found and found[0] > 0 else found[1:]
+    return at if at and at[0] > 0 else at[1:]
 
 
 def learning_times(
@@ -56,7 +59,8 @@ def learning_times(
     target: Float[Tensor, "k"],
     share: float = 0.8,
 ) -> Float[Tensor, "b k"]:
-    """When each value first reaches `share` of its target, between the samples by a straight line; inf if it never does."""
+    """When each value first reaches `share` of its target, between the samples by a straight line;
+    inf if it never does."""
     done = value >= share * target
     last = done.int().argmax(1, keepdim=True)
     first = (last - 1).clamp_min(0)
@@ -72,7 +76,8 @@ def order(times: Float[Tensor, "b k"]) -> Int[Tensor, "b k"]:
 
 
 class Stage(NamedTuple):
-    """One stage of training. `entry` names what it happens to ("w12"), `by` which major entry did it, or "" for none."""
+    """One stage of training. `entry` names what it happens to ("w12"), `by` which major entry did
+    it, or "" for none."""
 
     name: str
     entry: str
@@ -84,8 +89,9 @@ class Stage(NamedTuple):
 def stages(
     t: Float[Tensor, "t"], w: Float[Tensor, "t d d"], a: Float[Tensor, "d"], s: int
 ) -> list[Stage]:
-    """The story of one run, in order of time: all entries grow; each minor entry is suppressed by a major one, from its peak
-    until a tenth of it is left; each major entry grows, from a tenth to nine tenths."""
+    """The story of one run, in order of time: all entries grow; each minor entry is suppressed by a
+    major one, from its peak until a tenth of it is left; each major entry grows, from a tenth to
+    nine tenths."""
     story = [_suppression(t, w, a, i, j) for i in range(s) for j in range(i + 1, s)]
     story = [stage for stage in story if stage]
     first = min((stage.start for stage in story), default=float(t[-1]))
@@ -125,7 +131,8 @@ def _name(i: int, j: int) -> str:
 def ordered_pairs(
     loss: Float[Tensor, "*b n"], corners: list[tuple[int, ...]], slack: float = 0.0
 ) -> Float[Tensor, "*b"]:
-    """Of all pairs u <= v of hypercube corners without the origin, the share with loss(u) <= loss(v) + slack."""
+    """Of all pairs u <= v of hypercube corners without the origin, the share with loss(u) <=
+    loss(v) + slack."""
     pairs = [
         (i, j)
         for i, u in enumerate(corners)

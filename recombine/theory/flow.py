@@ -1,13 +1,15 @@
 """The symmetric two-layer model f = U U^T x on structured identity mapping, in paper time.
 
-W = U U^T moves by V(W) = W A + A W - 1/2 (A W^2 + W^2 A + 2 W A W), which is growth - suppression - noise, entry by entry.
-True gradient flow on U gives 2 V (see theory/sim.py for the clocks). Integrate it on U, by dU/dt = [A - 1/2 (W A + A W)] U:
-then W stays positive semidefinite whatever the step. The recurrence on W itself, which was used in print, does not keep it so
-and is here only to show what that does.
+W = U U^T moves by V(W) = W A + A W - 1/2 (A W^2 + W^2 A + 2 W A W), which is growth - suppression -
+noise, entry by entry. True gradient flow on U gives 2 V (see theory/sim.py for the clocks).
+Integrate it on U, by dU/dt = [A - 1/2 (W A + A W)] U: then W stays positive semidefinite whatever
+the step. The recurrence on W itself, which was used in print, does not keep it so and is here only
+to show what that does.
 
-Every call runs a whole batch of trajectories. The batch lies on the last axis inside the integrators: for the small d of this
-task the products are then a few long vector operations instead of thousands of tiny matrix products. What runs at every step is
-exempt from the shape checks of the tests."""
+Every call runs a whole batch of trajectories. The batch lies on the last axis inside the
+integrators: for the small d of this task the products are then a few long vector operations instead
+of thousands of tiny matrix products. What runs at every step is exempt from the shape checks of the
+tests."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +20,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 SMALL = 16
-"""Up to this inner size products are written out over the batch; above it they are matrix products."""
+"""Up to this inner size products are written out over the batch; above it they are matrix
+products."""
 
 
 def growth(w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"]) -> Float[Tensor, "b d d"]:
@@ -27,14 +30,16 @@ def growth(w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"]) -> Float[Tensor,
 
 
 def suppression(w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"]) -> Float[Tensor, "b d d"]:
-    """S_ij = 1/2 w_ij [w_ii (3 a_i + a_j) + w_jj (3 a_j + a_i)], the second term only off the diagonal."""
+    """S_ij = 1/2 w_ij [w_ii (3 a_i + a_j) + w_jj (3 a_j + a_i)], the second term only off the
+    diagonal."""
     by_row = w.diagonal(dim1=1, dim2=2)[:, :, None] * (3 * a[:, :, None] + a[:, None, :])
     by_column = by_row.mT * (1 - torch.eye(w.shape[-1], dtype=w.dtype, device=w.device))
     return 0.5 * w * (by_row + by_column)
 
 
 def noise(w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"]) -> Float[Tensor, "b d d"]:
-    """N_ij = 1/2 sum over k other than i, j of w_ki w_kj (a_i + a_j + 2 a_k): what passes through third coordinates."""
+    """N_ij = 1/2 sum over k other than i, j of w_ki w_kj (a_i + a_j + 2 a_k): what passes through
+    third coordinates."""
     i = torch.arange(w.shape[-1], device=w.device)
     third = ((i[:, None, None] != i) & (i[None, :, None] != i)).to(w.dtype)
     rates = third * (a[:, :, None, None] + a[:, None, :, None] + 2 * a[:, None, None, :])
@@ -77,15 +82,16 @@ def flow(
     every: int = 1,
     step: Step | None = None,
 ) -> Trajectory:
-    """The trajectories that start from each U: `steps` of size `dt` in paper time, W kept at every `every`-th.
-    `step` is `rk4` unless `euler` (the U-update of gradient descent) is asked for."""
+    """The trajectories that start from each U: `steps` of size `dt` in paper time, W kept at every
+    `every`-th. `step` is `rk4` unless `euler` (the U-update of gradient descent) is given."""
     return _integrate(u, a, dt, steps, every, step or rk4, lambda u: product(u, u.transpose(0, 1)))
 
 
 def recurrence(
     w: Float[Tensor, "b d d"], a: Float[Tensor, "#b d"], dt: float, steps: int, every: int = 1
 ) -> Trajectory:
-    """W <- W + dt V(W), as in print. It leaves the positive semidefinite cone and may diverge; kept as evidence."""
+    """W <- W + dt V(W), as in print. It leaves the positive semidefinite cone and may diverge; kept
+    as evidence."""
     return _integrate(w, a, dt, steps, every, _recur, lambda w: w)
 
 
@@ -156,7 +162,8 @@ def correlated(omega: float, rho: float, d: int) -> Float[Tensor, "d d"]:
 
 
 def root(w: Float[Tensor, "*b d d"]) -> Float[Tensor, "*b d d"]:
-    """A U with U U^T = W. The flow of W depends on W alone, so any root will do, and a d x d one replaces a wide U."""
+    """A U with U U^T = W. The flow of W depends on W alone, so any root will do, and a d x d one
+    replaces a wide U."""
     values, vectors = torch.linalg.eigh(w)
     return vectors * values.clamp_min(0).sqrt()[..., None, :]
 
@@ -164,8 +171,9 @@ def root(w: Float[Tensor, "*b d d"]) -> Float[Tensor, "*b d d"]:
 def largest_omega(
     ratio: float, d: int = 2, k: float = 20.0, kappa: float = 1.1, beta: float = 1.01
 ) -> float:
-    """log10 of the largest initial scale that meets the printed assumptions D.3-D.5 together, for signals a_i / a_j = ratio.
-    D.4 bounds P beta omega by q; D.5 then asks log P >= (1 + r)/(1 - r) (10 kappa^2 log(1/q) + log beta), r = 1 / ratio."""
+    """log10 of the largest initial scale that meets the printed assumptions D.3-D.5 together, for
+    signals a_i / a_j = ratio. D.4 bounds P beta omega by q; D.5 then needs log P >= (1 + r)/(1 - r)
+    (10 kappa^2 log(1/q) + log beta), r = 1 / ratio."""
     q = min(kappa - 1, 1 - kappa**-0.5) / (k * ratio * d * beta)
     r = 1 / ratio
     log_p = (1 + r) / (1 - r) * (10 * kappa**2 * math.log(1 / q) + math.log(beta))

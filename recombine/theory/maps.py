@@ -1,6 +1,8 @@
-"""Feature maps: invertible changes of coordinates x = A(z). Composition in feature space z looks at x through such a map.
+"""Feature maps: invertible changes of coordinates x = A(z). Composition in feature space z looks at
+x through such a map.
 
-The noise of diffusion is round in x. Only a rotation keeps it round in z, which is why only rotations are safe."""
+The noise of diffusion is round in x. Only a rotation keeps it round in z, which is why only
+rotations are safe."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -34,7 +36,8 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Swirl:
-    """Not linear: each pair of coordinates is turned by an angle that grows with its radius. Keeps radius and volume."""
+    """Not linear: each pair of coordinates is turned by an angle that grows with its radius. Keeps
+    radius and volume."""
 
     turn: float
 

@@ -1,8 +1,9 @@
 """Gaussian mixtures at every noise level: density, score and denoiser in closed form.
 
-If x is drawn from a mixture, then x_t = alpha x + sigma noise is a mixture again: means times alpha, covariances times
-alpha^2 plus sigma^2. Each covariance is kept by its axes and the variances along them, so a change of noise level costs
-no linear algebra, and every row of a batch may have a level of its own. The sigma convention is alpha = 1."""
+If x has the law of a mixture, then x_t = alpha x + sigma noise is a mixture again: means times
+alpha, covariances times alpha^2 plus sigma^2. Each covariance is kept by its axes and the variances
+along them, so a change of noise level costs no linear algebra, and every row of a batch may have a
+level of its own. The sigma convention is alpha = 1."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -25,7 +26,8 @@ Prompt = tuple[int | None, ...]
 
 @config("schedule/exploding")
 class Exploding(Schedule):
-    """The sigma convention as a schedule: alpha = 1, sigma = high t^power; power > 1 makes small steps at low noise."""
+    """The sigma convention as a schedule: alpha = 1, sigma = high t^power; power > 1 makes small
+    steps at low noise."""
 
     high: float = 20.0
     power: float = 3.0
@@ -39,7 +41,8 @@ class Exploding(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Weighted Gaussians. Component n has variance `along[n, e]` along column e of `axes[n]`; no axes: the pixels'."""
+    """Weighted Gaussians. Component n has variance `along[n, e]` along column e of `axes[n]`; no
+    axes: the pixels'."""
 
     log_weight: Float[Tensor, "n"]
     mean: Float[Tensor, "n d"]
@@ -68,8 +71,9 @@ class Mixture:
     def log_each(
         self, x: Float[Tensor, "b d"], alpha: Level, sigma: Level
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Every component by itself: the log of its share of the density of x_t (b n), its pull, which is the residual over
-        the variance (b n d), and its gain alpha * variance of x; both along the component's own axes."""
+        """Every component by itself: the log of its share of the density of x_t (b n), its pull,
+        which is the residual over the variance (b n d), and its gain alpha * variance of x; both
+        along the component's own axes."""
         alpha, sigma = _per_row(alpha, x), _per_row(sigma, x)
         residual = x[:, None, :] - alpha * self.mean
         if self.axes is not None:
@@ -94,7 +98,8 @@ class Mixture:
     def denoise(
         self, x: Float[Tensor, "b d"], alpha: Level = 1.0, sigma: Level = 0.0
     ) -> Float[Tensor, "b d"]:
-        """E[x | x_t]. Needs no division by alpha or sigma, so pure noise (alpha = 0) is answered too: the mean."""
+        """E[x | x_t]. Needs no division by alpha or sigma, so pure noise (alpha = 0) is answered
+        too: the mean."""
         log, pull, gain = self.log_each(x, alpha, sigma)
         share = log.softmax(-1)
         return share @ self.mean + self.weighed(share, gain * pull)
@@ -133,7 +138,8 @@ class Mixture:
         return mixture(self.log_weight, self.mean @ matrix.T, matrix @ self.covariance @ matrix.T)
 
     def merged(self) -> "Mixture":
-        """The same law without repeated components, as marginals of products have many (equal to nine digits)."""
+        """The same law without repeated components, as marginals of products have many (equal to
+        nine digits)."""
         key = torch.cat([self.mean, self.covariance.flatten(1)], 1).mul(1e9).round()
         _, which = key.unique(dim=0, return_inverse=True)
         kept = torch.stack([(which == i).nonzero()[0, 0] for i in range(int(which.max()) + 1)])
@@ -212,7 +218,9 @@ class Exact:
         return self.known[prompt]
 
 
-def distinct_prompts(condition: Condition | None, count: int) -> Iterator[tuple[Prompt, Int[Tensor, "r"]]]:
+def distinct_prompts(
+    condition: Condition | None, count: int
+) -> Iterator[tuple[Prompt, Int[Tensor, "r"]]]:
     """Every different prompt in a batch, with the rows that have it."""
     if condition is None:
         yield (), torch.arange(count)
@@ -233,7 +241,8 @@ def condition_of(prompt: Prompt, count: int) -> Condition:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Tweedie's relation: score = (alpha E[x | x_t] - x_t) / sigma^2, for the answer of any denoiser."""
+    """Tweedie's relation: score = (alpha E[x | x_t] - x_t) / sigma^2, for the answer of any
+    denoiser."""
 
     denoiser: Callable[..., Tensor]
     schedule: Schedule

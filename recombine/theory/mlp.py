@@ -1,8 +1,10 @@
-"""Deep linear and ReLU networks on structured identity mapping, trained by plain SGD, one network per seed in one batch.
+"""Deep linear and ReLU networks on structured identity mapping, trained by plain SGD, one network
+per seed in one batch.
 
-A linear network sees a minibatch only through its second moment. So a minibatch of 128 points may be replaced by d + 1 points
-with the same second moment (`compress`): every gradient stays exactly the same, and a step gets many times cheaper. For that to
-include biases, points carry a last coordinate, the constant's, which is 1 in real data."""
+A linear network sees a minibatch only through its second moment. So a minibatch of 128 points may
+be replaced by d + 1 points with the same second moment (`compress`): every gradient stays exactly
+the same, and a step gets many times cheaper. For that to include biases, points carry a last
+coordinate, the constant's, which is 1 in real data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ from recombine.theory.sim import second_moment
 
 @dataclass(frozen=True)
 class MLP:
-    """`depth` weight matrices, d -> hidden -> ... -> d. Weights and biases start uniform in +-scale / sqrt(fan in)."""
+    """`depth` weight matrices, d -> hidden -> ... -> d. Weights and biases start uniform in +-scale
+    / sqrt(fan in)."""
 
     d: int
     depth: int = 1
@@ -26,7 +29,8 @@ class MLP:
     scale: float = 1.0
 
     def init(self, b: int, rng: torch.Generator) -> list[Float[Tensor, "b o i"]]:
-        """The layers of b networks; a layer's last column is its bias, zero for good where there is none."""
+        """The layers of b networks; a layer's last column is its bias, zero for good where there is
+        none."""
         sizes = [self.d, *[self.hidden or self.d] * (self.depth - 1), self.d]
         layers = []
         for fan_in, fan_out in zip(sizes, sizes[1:], strict=False):
@@ -42,7 +46,8 @@ def homogeneous(x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b e"]:
 
 
 def batches(x: Float[Tensor, "b n d"], size: int = 128) -> Float[Tensor, "b m p e"]:
-    """An epoch: full minibatches in the set's own (already shuffled) order; the points left over are dropped."""
+    """An epoch: full minibatches in the set's own (already shuffled) order; the points left over
+    are dropped."""
     m = x.shape[1] // size
     return homogeneous(x[:, : m * size]).unflatten(1, (m, size))
 
@@ -54,14 +59,16 @@ def compress(x: Float[Tensor, "*b p e"]) -> Float[Tensor, "*b e e"]:
 
 
 def embed(x: Float[Tensor, "*p e"], frame: Float[Tensor, "s d"]) -> Float[Tensor, "*p f"]:
-    """Points in concept coordinates, laid into d dimensions along the rows of `frame`; the constant stays last."""
+    """Points in concept coordinates, laid into d dimensions along the rows of `frame`; the constant
+    stays last."""
     return torch.cat([x[..., :-1] @ frame, x[..., -1:]], -1)
 
 
 def forward(
     net: MLP, layers: list[Tensor], x: Float[Tensor, "b p e"]
 ) -> list[Float[Tensor, "b p _"]]:
-    """The inputs of every layer (each with the constant behind it), and last the output without it."""
+    """The inputs of every layer (each with the constant behind it), and last the output without
+    it."""
     one, seen = x[..., -1:], [x]
     for i, layer in enumerate(layers):
         h = seen[-1] @ layer.mT
@@ -96,8 +103,9 @@ def train(
     frame: Float[Tensor, "s d"] | None = None,
     note: Callable[[int], None] = lambda step: None,
 ) -> tuple[Float[Tensor, "t"], Float[Tensor, "b t n d"]]:
-    """Train every network of the batch on its own epoch, over and over in the same order, and watch the answers to `probes`
-    every `every` steps: the steps, and the answers. `frame` embeds concept coordinates, batch by batch."""
+    """Train every network of the batch on its own epoch, over and over in the same order, and watch
+    the answers to `probes` every `every` steps: the steps, and the answers. `frame` embeds concept
+    coordinates, batch by batch."""
     place = (lambda x: x) if frame is None else (lambda x: embed(x, frame))
     layers = [layer.clone() for layer in layers]
     inputs = homogeneous(probes).expand(len(epoch), -1, -1)

@@ -1,18 +1,19 @@
 """From a world alone to the order in which a model should learn its factors.
 
-Structured identity mapping (theory/sim.py) says that concept k is learned at the rate a_k = mu_k^2 / clusters + sigma_k^2: its
-signal and its diversity. A world of pictures has both. What it leaves open is in which space to measure the signal, so there
-are four answers, and a trained network may choose between them:
+Structured identity mapping (theory/sim.py) says that concept k is learned at the rate
+a_k = mu_k^2 / clusters + sigma_k^2: its signal and its diversity. A world of pictures has both. In
+which space to measure the signal is left open, so there are four answers:
 
   pixels         the distance between two pictures that differ in factor k and in nothing else;
-  mean picture   the distance between the mean pictures of the two classes, nuisances averaged out: all that a linear model of
-                 the picture given the condition can use;
+  mean picture   the distance between the mean pictures of the two classes, nuisances averaged out:
+                 all that a linear model of the picture given the condition can use;
   condition      the distance between the two conditions, as they enter the network;
-  both           the geometric mean of condition and mean picture: in a two-layer linear network a mode grows at the rate of the
-                 correlation between what goes in and what shall come out.
+  both           the geometric mean of condition and mean picture: in a two-layer linear network a
+                 mode grows at the rate of the correlation between its input and its target.
 
-Binary factors, or the first two values of others; the training set is assumed to hold the first composition and those that
-leave it in one factor, so that it is structured identity mapping with a cluster at the origin."""
+Binary factors, or the first two values of others; the training set is assumed to hold the first
+composition and those that leave it in one factor, so that it is structured identity mapping with a
+cluster at the origin."""
 
 import math
 from collections.abc import Callable
@@ -38,8 +39,8 @@ EmbeddingScale = Literal["balanced", "raw"]
 
 @dataclass(frozen=True)
 class Signals:
-    """`mu`: distance between the classes of each factor; `spread`: how far pictures stray from their class, as a share of it
-    (a standard deviation)."""
+    """`mu`: distance between the classes of each factor; `spread`: how far pictures stray from
+    their class, as a share of it (a standard deviation)."""
 
     names: tuple[str, ...]
     mu: tuple[float, ...]
@@ -58,16 +59,18 @@ class Signals:
         return dict(zip(self.names, self.task.a.tolist(), strict=True))
 
     def times(self, share: float = 0.8) -> dict[str, float]:
-        """When each factor reaches `share` of its signal, in gradient-flow time of the one-layer model started at zero. Up to
-        one common scale this is also how the steps of other models should lie."""
+        """When each factor reaches `share` of its signal, in gradient-flow time of the one-layer
+        model started at zero. Up to one common scale this is also how the steps of other models
+        should lie."""
         return {name: -math.log(1 - share) / a for name, a in self.a.items()}
 
 
 def signals(
     world: World, space: Space, embedding_scale: EmbeddingScale = "balanced", count: int = 1024
 ) -> Signals:
-    """The signals of a world's factors in one of the four spaces. `embedding_scale`, as in Conditioning, matters where
-    the space is the condition: raw values enter as they are, balanced ones in units of the distance between classes."""
+    """The signals of a world's factors in one of the four spaces. `embedding_scale`, as in
+    Conditioning, matters where the space is the condition: raw values enter as they are, balanced
+    ones in units of the distance between classes."""
     return Signals(
         tuple(f.name for f in world.space.factors),
         distances(world, space, embedding_scale, count),
@@ -117,8 +120,8 @@ def centres(world: World) -> tuple[Float[Tensor, "n v"], ...]:
 
 
 def spreads(world: World, count: int) -> tuple[float, ...]:
-    """The standard deviation of each factor's values around their class, along the line to the next class and as a share of
-    its length; zero for a factor without values."""
+    """The standard deviation of each factor's values around their class, along the line to the next
+    class and as a share of its length; zero for a factor without values."""
     rendered = world.render(torch.tensor([start(world)] * count), seeded("signals")).values
     values = rendered.split(list(world.space.dims), 1)
     shares = []
@@ -144,7 +147,8 @@ def pictures(world: World, composition: Composition, count: int) -> Float[Tensor
 
 
 def flip(ratio: Callable[[float], float], low: float, high: float) -> float | None:
-    """Where a ratio of rates, as a function of one number of the world, passes through 1; None if it does not in between."""
+    """Where a ratio of rates, as a function of one number of the world, passes through 1; None if
+    it does not in between."""
 
     def gap(x: float) -> float:
         return math.log(ratio(x))
@@ -153,8 +157,8 @@ def flip(ratio: Callable[[float], float], low: float, high: float) -> float | No
 
 
 class Path(NamedTuple):
-    """The answer of the two-layer model to "all concepts at once", as shares of the target; time in units of the
-    strongest concept's 1 / a."""
+    """The answer of the two-layer model to "all concepts at once", as shares of the target; time in
+    units of the strongest concept's 1 / a."""
 
     t: Float[Tensor, "t"]
     share: Float[Tensor, "t k"]
@@ -163,8 +167,8 @@ class Path(NamedTuple):
 def path(
     signals: Signals, omega: float = 0.01, rho: float = 0.9, horizon: float = 7.0, points: int = 400
 ) -> Path:
-    """The trajectory of the symmetric two-layer model with these signals, from W(0) = omega [(1 - rho) I + rho 1 1^T]. It
-    runs for `horizon` times the weakest concept's own time."""
+    """The trajectory of the symmetric two-layer model with these signals, from W(0) = omega [(1 -
+    rho) I + rho 1 1^T]. It runs for `horizon` times the weakest concept's own time."""
     task = signals.task
     a = task.a / task.a.max()
     length = horizon / float(a.min())

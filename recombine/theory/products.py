@@ -1,15 +1,17 @@
 """Who composes, exactly: gradient flow on all products of conditions.
 
-A condition has a number for each factor, whose two classes are -1 and 1; nothing is between them but what varies inside a
-class. The model answers with the factors themselves,
+A condition has a number for each factor, whose two classes are -1 and 1; nothing is between them
+but what varies inside a class. The model answers with the factors themselves,
 
-    f(x) = sum over sets S of factors of  w_S sqrt(k_S) prod_{i in S} x_i,      k_S = prod_{i in S} prior_i,
+    f(x) = sum over sets S of factors of  w_S sqrt(k_S) prod_{i in S} x_i,
+    k_S = prod_{i in S} prior_i,
 
-one vector w_S for each set, so it may give every combination a meaning of its own. `prior` says how cheap a product is: near
-0 sums come first; at 1 the two classes of a factor share nothing, as if each had a model to itself. It is trained from w = 0
-by gradient flow on L = 1/2 E|f(x) - x|^2, where training pictures are corners (compositions), all equally often, each spread
-uniformly around its centre. Everything is a linear equation in 2^n unknowns, solved by its eigenvectors: no step size, no
-sampling, and the end of training is just t = inf."""
+one vector w_S for each set, so it may give every combination a meaning of its own. `prior` says how
+cheap a product is: near 0 sums come first; at 1 the two classes of a factor share nothing, as if
+each had a model to itself. It is trained from w = 0 by gradient flow on L = 1/2 E|f(x) - x|^2,
+where training pictures are corners (compositions), all equally often, each spread uniformly around
+its centre. Everything is a linear equation in 2^n unknowns, solved by its eigenvectors: no step
+size, no sampling, and the end of training is just t = inf."""
 
 import itertools
 import math
@@ -21,8 +23,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 NOTHING, NARROW = 1e-14, 0.01
-"""Eigenvalues below this share of the largest are zero: nothing in the pictures says anything of them. Pictures that differ by
-less than `NARROW`, and yet differ, would be taken for pictures that do not."""
+"""Eigenvalues below this share of the largest are zero: nothing in the pictures says anything of
+them. Pictures that differ by less than `NARROW`, and yet differ, would be taken for pictures that
+do not."""
 
 
 @dataclass(frozen=True)

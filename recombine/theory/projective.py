@@ -1,10 +1,12 @@
-"""Conditional projective compositions (CPC): every condition j owns a set of pixels M_j, and given the active conditions J
+"""Conditional projective compositions (CPC): every condition j owns a set of pixels M_j, which are
+disjoint, and given the active conditions J
 
-    p(x | c_J) = p(x outside all M_j, j in J | no condition) * product over j in J of p(x in M_j | c_j),   M_j disjoint.
+    p(x | c_J) = p(x outside all M_j, j in J | no condition) * prod_{j in J} p(x in M_j | c_j).
 
-A CPC knows its blocks, so its score costs one small mixture a block. `Joint` forgets them: one mixture over all pixels
-with every product of components. That form can be tilted into a law that is no CPC, still with an exact score, and it
-lets a test find out, rather than assume, that the blocks do not see each other."""
+A CPC knows its blocks, so its score costs one small mixture a block. `Joint` forgets them: one
+mixture over all pixels with every product of components. That form can be tilted into a law that is
+no CPC, still with an exact score, and it lets a test show, rather than assume, that the blocks do
+not depend on each other."""
 
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -21,8 +23,9 @@ Sets = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Projective:
-    """The CPC with pixel sets `sets`: `parts[j][v]` is the law of set j when condition j has value v, `background`
-    the law of all pixels without a condition. The background may tie its pixels to each other."""
+    """The CPC with pixel sets `sets`: `parts[j][v]` is the law of set j when condition j has value
+    v, `background` the law of all pixels without a condition. The background may tie its pixels to
+    each other."""
 
     sets: Sets
     parts: tuple[tuple[Mixture, ...], ...]
@@ -62,8 +65,8 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """The joint law with every component's weight multiplied by a random factor exp(strength * normal): the further from
-    0, the further from any CPC."""
+    """The joint law with every component's weight multiplied by a random factor exp(strength *
+    normal): the further from 0, the further from any CPC."""
 
     law: Law
     strength: float
@@ -78,9 +81,10 @@ class Tilted:
 
 @dataclass(frozen=True, eq=False)
 class Localised:
-    """The best local denoiser of any law: the sets of active conditions, and the rest, each keep their marginal and lose
-    what ties them. No denoiser that looks at each set alone has a smaller denoising loss, because the least-squares guess
-    of x_M from the noisy x_M is its expectation under the marginal of M."""
+    """The best local denoiser of any law: the sets of active conditions, and the rest, each keep
+    their marginal and lose what ties them. No denoiser that looks at each set alone has a smaller
+    denoising loss, because the least-squares guess of x_M from the noisy x_M is its expectation
+    under the marginal of M."""
 
     law: Law
     sets: Sets
@@ -97,8 +101,9 @@ class Localised:
 
 @dataclass(frozen=True, eq=False)
 class Linked:
-    """A law that is no CPC though every block keeps its own law, for blocks of two equally likely modes: the first two
-    active blocks prefer the same mode (link > 0) or opposite ones. Ties pairs, moves no mean."""
+    """A law that is no CPC though every block keeps its own law, for blocks of two equally likely
+    modes: the first two active blocks prefer the same mode (link > 0) or opposite ones. Ties pairs,
+    moves no mean."""
 
     law: Law
     link: float
@@ -150,8 +155,8 @@ def random_mixture(
 def random_projective(
     blocks: int, pixels: int, rest: int, values: int, modes: int, rng: torch.Generator
 ) -> Projective:
-    """A CPC with random parts, and a background that does not tie its blocks (so that turning one condition on or off can
-    be seen in its own pixels only)."""
+    """A CPC with random parts, and a background that does not tie its blocks (so that turning one
+    condition on or off can be seen in its own pixels only)."""
     sets = tuple(tuple(range(j * pixels, (j + 1) * pixels)) for j in range(blocks))
     parts = tuple(tuple(random_mixture(modes, pixels, rng) for _ in range(values)) for _ in sets)
     outside = tuple(range(blocks * pixels, blocks * pixels + rest))

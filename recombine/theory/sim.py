@@ -1,13 +1,14 @@
-"""Structured identity mapping (SIM): the smallest task in which concepts are learned one by one and then composed.
+"""Structured identity mapping (SIM): the smallest task in which concepts are learned one by one and
+then composed.
 
-Training data are s Gaussian clusters, one on each concept axis: cluster p is centred at mu_p e_p, with standard deviation
-sigma_j along axis j in every cluster. The target is the input itself. The test point x^ = sum_p mu_p e_p shows all concepts
-at once and lies in none of the clusters.
+Training data are s Gaussian clusters, one on each concept axis: cluster p is centred at mu_p e_p,
+with standard deviation sigma_j along axis j in every cluster. The target is the input itself. The
+test point x^ = sum_p mu_p e_p shows all concepts at once and lies in none of the clusters.
 
-Three clocks measure training. *Gradient-flow time* is the one in which weights move by minus the gradient of
-L = 1/2 E|f(x) - x|^2. *Paper time* is the clock of the published two-layer equations, which run at half that speed, so paper
-time is twice gradient-flow time. *SGD steps* on a squared error that is averaged over the d outputs advance gradient-flow
-time by 2 lr / d each."""
+Three clocks measure training. *Gradient-flow time* is the one in which weights move by minus the
+gradient of L = 1/2 E|f(x) - x|^2. *Paper time* is the clock of the published two-layer equations,
+which run at half that speed, so paper time is twice gradient-flow time. *SGD steps* on a squared
+error that is averaged over the d outputs advance gradient-flow time by 2 lr / d each."""
 
 import itertools
 import math
@@ -30,8 +31,9 @@ def sgd_steps(time: float, lr: float, d: int) -> float:
 
 @dataclass(frozen=True)
 class IdentityMapping:
-    """The data. `mu` are the signals, one per concept; `sigma` the diversities (one number, or one per concept; standard
-    deviations); `d` the input dimension (None: no more than the concepts); `origin` adds a cluster at zero."""
+    """The data. `mu` are the signals, one per concept; `sigma` the diversities (one number, or one
+    per concept; standard deviations); `d` the input dimension (None: no more than the concepts);
+    `origin` adds a cluster at zero."""
 
     mu: tuple[float, ...]
     sigma: float | tuple[float, ...] = 0.05
@@ -76,8 +78,8 @@ class IdentityMapping:
 
     @property
     def a(self) -> Float[Tensor, "d"]:
-        """The diagonal of the second moment E[x x^T]: mu_p^2 / clusters + sigma_p^2, zero where there is no concept.
-        These are the rates at which everything is learned."""
+        """The diagonal of the second moment E[x x^T]: mu_p^2 / clusters + sigma_p^2, zero where
+        there is no concept. These are the rates at which everything is learned."""
         a = torch.zeros(self.dim, dtype=torch.float64)
         a[: self.s] = (
             torch.tensor(self.mu).double() ** 2 / self.clusters
@@ -91,7 +93,8 @@ class IdentityMapping:
         return torch.cat([torch.tensor(self.mu).double(), torch.zeros(self.dim - self.s).double()])
 
     def probes(self) -> tuple[Float[Tensor, "n d"], list[tuple[int, ...]]]:
-        """The 2^s corners v of the concept hypercube and their points sum_p v_p mu_p e_p, the origin first."""
+        """The 2^s corners v of the concept hypercube and their points sum_p v_p mu_p e_p, the
+        origin first."""
         corners = list(itertools.product((0, 1), repeat=self.s))
         padded = torch.tensor([[*v, *[0] * (self.dim - self.s)] for v in corners]).double()
         return padded * self.probe, corners
@@ -99,8 +102,9 @@ class IdentityMapping:
     def concepts(
         self, n: int, b: int, rng: torch.Generator, away: float = 0.0
     ) -> Float[Tensor, "b m s"]:
-        """b shuffled training sets of n points per cluster, in concept coordinates. Points nearer to x^ than `away` are
-        drawn again: the answer to "does the model not simply see neighbours of the test point?"."""
+        """b shuffled training sets of n points per cluster, in concept coordinates. Points nearer
+        to x^ than `away` are sampled again: the answer to "does the model not simply see neighbours
+        of the test point?"."""
         centres = torch.diag(torch.tensor(self.mu).double())
         if self.origin:
             centres = torch.cat([centres, torch.zeros(1, self.s).double()])
@@ -119,7 +123,8 @@ def second_moment(x: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d d"]:
 
 
 def rotation(d: int, rng: torch.Generator) -> Float[Tensor, "d d"]:
-    """A random orthogonal matrix. Its first s rows are a frame that hides the concept axes from the network."""
+    """A random orthogonal matrix. Its first s rows are a frame that hides the concept axes from the
+    network."""
     q, r = torch.linalg.qr(torch.randn(d, d, generator=rng, dtype=torch.float64))
     return q * r.diagonal().sign()
 
@@ -130,8 +135,9 @@ def one_layer(
     t: Float[Tensor, "t"],
     z: Float[Tensor, "d"],
 ) -> Float[Tensor, "b t d"]:
-    """f = W x under gradient flow dW/dt = -(W - I) A, solved in closed form at the point z and the times t: each column
-    of W - I decays at its own rate a_i. The sum over columns runs to d, not to s as in print: so it is right for every z."""
+    """f = W x under gradient flow dW/dt = -(W - I) A, solved in closed form at the point z and the
+    times t: each column of W - I decays at its own rate a_i. The sum over columns runs to d, not to
+    s as in print: so it is right for every z."""
     left = torch.exp(-a[:, None] * t[:, None]) * z
     return z + torch.einsum(
         "bki,bti->btk", w - torch.eye(w.shape[-1], dtype=w.dtype), left.expand(len(w), -1, -1)

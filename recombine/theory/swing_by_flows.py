@@ -1,5 +1,5 @@
-"""Swing-by experiments on the exact two-layer flow: the reference run, where it is absent, several descents, phase diagrams,
-and two slips in print."""
+"""Swing-by experiments on the exact two-layer flow: the reference run, where it is absent, several
+descents, phase diagrams, and two slips in print."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,8 @@ from recombine.theory.swing_by_rows import (
 
 TRIPLE, QUADRUPLE = IdentityMapping((1.0, 1.5, 2.2)), IdentityMapping((1.0, 1.5, 2.2, 2.7))
 FIG5 = (torch.tensor([[0.5025, 1.1275, 0.0025]]).double(), torch.tensor([1.0, 1.5, 0.0]).double())
-"""Second moment and test point of the published two-layer figure, with its variance also on the third, empty coordinate."""
+"""Second moment and test point of the published two-layer figure, with its variance also on the
+third, empty coordinate."""
 
 
 def reference() -> Iterator[Row]:
@@ -97,7 +98,8 @@ def absences(seeds: int) -> Iterator[Row]:
 
 
 def many_descents(seeds: int, length: float = 1.0) -> Iterator[Row]:
-    """Descents over random positive starts with A and with A^2; then the published three-descent start."""
+    """Descents over random positive starts with A and with A^2; then the published three-descent
+    start."""
     for name, task in (("triple", TRIPLE), ("quadruple", QUADRUPLE)):
         u = (
             torch.rand(
@@ -130,7 +132,8 @@ def many_descents(seeds: int, length: float = 1.0) -> Iterator[Row]:
 
 
 def in_print(seeds: int, length: float = 1.0) -> Iterator[Row]:
-    """A^2 for A, and the recurrence on W for the update of U, on the published starts and on fresh ones."""
+    """A^2 for A, and the recurrence on W for the update of U, on the published starts and on fresh
+    ones."""
     a, z = FIG5
     u = published_start(2333, 3, 5.0)
     for variant, rates in (("A", a), ("A^2", a**2)):
@@ -185,7 +188,8 @@ def phases(grid: int) -> Iterator[Row]:
 
 
 def _rises(cells: list[tuple[IdentityMapping, float, float]]) -> Tensor:
-    """One batch with a clock per cell: dividing A by its weak rate only rescales time, so all cells share one step."""
+    """One batch with a clock per cell: dividing A by its weak rate only rescales time, so all cells
+    share one step."""
     a = torch.stack([task.a for task, _, _ in cells])
     u = starts([(omega, rho) for _, omega, rho in cells])
     z = torch.stack([task.probe for task, _, _ in cells])

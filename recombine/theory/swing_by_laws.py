@@ -1,6 +1,7 @@
-"""Swing-by experiments on the laws of learning: second moments, vector field, closed form, order, slowing, waiting.
+"""Swing-by experiments on the laws of learning: second moments, vector field, closed form, order,
+slowing, waiting.
 
-Each yields flat rows at the reference parameters of its claim; none knows how it will be judged."""
+Each yields flat rows at the reference parameters of its claim; none knows the claim's threshold."""
 
 import math
 from collections.abc import Iterator
@@ -79,7 +80,8 @@ def one_layer_exact() -> Iterator[Row]:
 
 
 def one_layer_sgd(seeds: int, lr: float = 0.1, d: int = 64, steps: int = 1800) -> Iterator[Row]:
-    """Steps to 80 % of each signal, without bias and from a small start; then with biases, which couple the concepts."""
+    """Steps to 80 % of each signal, without bias and from a small start; then with biases, which
+    couple the concepts."""
     wide = 0.05**0.5
     cases = [
         ((1.0, 2.0), 0.05, False, False),

@@ -1,4 +1,5 @@
-"""The exact two-layer flow at a setting of one's own: any signals, diversities, start and dimension."""
+"""The exact two-layer flow at a setting of one's own: any signals, diversities, start and
+dimension."""
 
 import math
 from collections.abc import Iterator
@@ -61,8 +62,9 @@ def yours(task: IdentityMapping, omega: float, rho: float) -> Iterator[Row]:
 
 
 def _folded(task: IdentityMapping, omega: float, rho: float) -> tuple[IdentityMapping, Tensor]:
-    """The same run in at most s + 1 dimensions. The m = d - s coordinates without a concept start alike and have no rate of
-    their own: only their common direction ever meets the concepts, so they fold into one coordinate, exactly."""
+    """The same run in at most s + 1 dimensions. The m = d - s coordinates without a concept start
+    alike and have no rate of their own: only their common direction ever meets the concepts, so
+    they fold into one coordinate, exactly."""
     m = task.dim - task.s
     if m < 2:
         return task, flow.correlated(omega, rho, task.dim)
@@ -74,8 +76,8 @@ def _folded(task: IdentityMapping, omega: float, rho: float) -> tuple[IdentityMa
 
 
 def _patient(task: IdentityMapping, start: Tensor) -> tuple[flow.Trajectory, bool]:
-    """W at POINTS even times until the weakest concept is learned, and whether the horizon had to be cut short. The step
-    follows the stiffness of the moment, the size of W."""
+    """W at POINTS even times until the weakest concept is learned, and whether the horizon had to
+    be cut short. The step follows the stiffness of the moment, the size of W."""
     fast, slow = float(task.a.max()), float(task.a[task.a > 0].min())
     least = float(torch.linalg.eigvalsh(start)[0])
     horizon = (math.log(1 / min(max(least, 1e-5), 0.5)) + 7) / (2 * slow)

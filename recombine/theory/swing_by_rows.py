@@ -50,6 +50,7 @@ def follow(
 
 
 def published_start(number: int, d: int, divisor: float) -> Tensor:
-    """The start of a published figure: uniform single-precision numbers from torch's generator, divided."""
+    """The start of a published figure: uniform single-precision numbers from torch's generator,
+    divided."""
     rng = torch.Generator().manual_seed(number)
     return (torch.rand(d, d, generator=rng) / divisor).double()[None]

@@ -1,4 +1,5 @@
-"""Swing-by experiments that train networks by SGD: depth and dimension, truncated data, order on the hypercube."""
+"""Swing-by experiments that train networks by SGD: depth and dimension, truncated data, order on
+the hypercube."""
 
 import itertools
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ WIDE = 0.05**0.5
 def fit(
     task: IdentityMapping, net: mlp.MLP, seeds: int, steps: int, away: float = 0.0, every: int = 10
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Linear networks trained at lr = d / 300 (so a step is 1/150 of gradient-flow time whatever d): the steps, the answers
-    to x^, its loss, and the training loss, read off the answers to the axes."""
+    """Linear networks trained at lr = d / 300 (so a step is 1/150 of gradient-flow time whatever
+    d): the steps, the answers to x^, its loss, and the training loss, read off the answers to the
+    axes."""
     epoch = mlp.compress(mlp.batches(task.concepts(5000, seeds, seeded(0, "clusters"), away)))
     frame = torch.eye(task.s, task.dim, dtype=torch.float64)
     probes = torch.cat([task.probe[None], frame])
@@ -88,8 +90,8 @@ def truncation(seeds: int, steps: int) -> Iterator[Row]:
 
 
 def hypercube(seeds: int, epochs: int = 6, d: int = 64) -> Iterator[Row]:
-    """The order of the 16 probes, epoch by epoch, in the networks of the published code (which have biases), and in the
-    bias-free ones that the theory speaks of."""
+    """The order of the 16 probes, epoch by epoch, in the networks of the published code (which have
+    biases), and in the bias-free ones that the theory speaks of."""
     task = IdentityMapping((1.0, 2.0, 3.0, 4.0), 0.5, d)
     frame = sim.rotation(d, seeded(0, "rotation"))[: task.s]
     points, corners = task.probes()

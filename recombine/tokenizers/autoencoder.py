@@ -127,7 +127,7 @@ class TrainedCodec:
 
 @torch.no_grad()
 def raw_latents(net: AutoencoderNet, images: Float[Tensor, "b p H W"]) -> Float[Tensor, "b c h w"]:
-    """Before the statistics: what the encoder says, not yet snapped to a code."""
+    """Before the statistics: what the encoder gives, not yet snapped to a code."""
     return net.bottleneck.settle(net.encoder(2 * images - 1))
 
 

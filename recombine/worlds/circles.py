@@ -1,10 +1,11 @@
-"""Circles: one circle on a light background. Two factors whose signals can be dialled: colour (red, blue) and size (large,
-small); a third, the background (white, green), where it is given a signal. Position is a nuisance, and so is the background
-where it is no factor.
+"""Circles: one circle on a light background. Two factors whose signals can be set: colour (red,
+blue) and size (large, small); a third, the background (white, green), where it is given a signal.
+Position is a nuisance, and so is the background where it is no factor.
 
-A factor's *signal* is the distance between its two classes: per channel for colours, in diameters (fractions of the picture)
-for size. Numbers follow the public concept-space experiments: 32 x 32 pixels, mean diameter 0.45, colours around mid grey.
-Each picture has its own colour and size, spread uniformly around its class, and these are its `values`."""
+A factor's *signal* is the distance between its two classes: per channel for colours, in diameters
+(fractions of the picture) for size. Numbers follow the public concept-space experiments: 32 x 32
+pixels, mean diameter 0.45, colours around mid grey. Each picture has its own colour and size,
+spread uniformly around its class, and these are its `values`."""
 
 from typing import ClassVar, NamedTuple
 
@@ -41,9 +42,10 @@ class Concept(NamedTuple):
 
 @config("world/circles")
 class Circles(World):
-    """`*_signal`: the distance between the classes of a factor; background_signal 0 makes the background a nuisance.
-    `*_spread`: how far pictures stray from their class, as a share of its signal (at 0.5 the classes touch). `wander`: how
-    much of the middle half of the picture the centre uses; large circles may leave the frame."""
+    """`*_signal`: the distance between the classes of a factor; background_signal 0 makes the
+    background a nuisance. `*_spread`: how far pictures stray from their class, as a share of its
+    signal (at 0.5 the classes touch). `wander`: how much of the middle half of the picture the
+    centre uses; large circles may leave the frame."""
 
     interpolates: ClassVar[bool] = True
     size: int = 32
@@ -92,62 +94,83 @@ class Circles(World):
         return torch.cat([end[factors[:, i]] for i, end in enumerate(ends)], 1)
 
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
-        """The same stream gives the same nuisances whatever the factors: pictures can be compared pair by pair."""
+        """The same stream gives the same nuisances whatever the factors: pictures can be compared
+        pair by pair."""
         values, *nuisances = self.details(factors, rng)
-        return Rendered(self.draw(values, *nuisances), values)
+        return Rendered(self.render_values(values, *nuisances), values)
 
-    def details(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    def details(
+        self, factors: Int[Tensor, "b k"], rng: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Each picture's own values, its place, and its background."""
-        draw = lambda n: torch.rand(len(factors), n, generator=rng, device=rng.device)  # noqa: E731
         reach = [c.spread * c.signal for c in self.concepts for _ in c.ends[0]]
-        place, light, jitter = draw(2), draw(3), 2 * draw(len(reach)) - 1
-        values = self.canonical(factors.to(rng.device)) + torch.tensor(reach, device=rng.device) * jitter
+        sizes = (2, 3, len(reach))
+        uniform = [torch.rand(len(factors), n, generator=rng, device=rng.device) for n in sizes]
+        place, light, jitter = uniform[0], uniform[1], 2 * uniform[2] - 1
+        values = (
+            self.canonical(factors.to(rng.device)) + torch.tensor(reach, device=rng.device) * jitter
+        )
         values = values.clamp(0, 1)
         values[:, 3].clamp_(min=SMALLEST)
-        background = values[:, 4:] if self.background_signal else LIGHTS[0] + (LIGHTS[1] - LIGHTS[0]) * light
+        background = (
+            values[:, 4:] if self.background_signal else LIGHTS[0] + (LIGHTS[1] - LIGHTS[0]) * light
+        )
         return values, 0.5 + self.wander / 2 * (place - 0.5), background
 
     def interpolate(
-        self, here: Int[Tensor, "b k"], there: Int[Tensor, "b k"], share: Float[Tensor, "b"], rng: torch.Generator
+        self,
+        here: Int[Tensor, "b k"],
+        there: Int[Tensor, "b k"],
+        share: Float[Tensor, "b"],
+        rng: torch.Generator,
     ) -> Float[Tensor, "b 3 h w"]:
         state = rng.get_state()
         ends = [self.details(factors, rng.set_state(state)) for factors in (here, there)]
-        return self.draw(*(torch.lerp(a, b, share[:, None]) for a, b in zip(*ends, strict=True)))
+        return self.render_values(
+            *(torch.lerp(a, b, share[:, None]) for a, b in zip(*ends, strict=True))
+        )
 
-    def draw(
-        self, values: Float[Tensor, "b v"], centres: Float[Tensor, "b 2"], background: Float[Tensor, "b 3"]
+    def render_values(
+        self,
+        values: Float[Tensor, "b v"],
+        centres: Float[Tensor, "b 2"],
+        background: Float[Tensor, "b 3"],
     ) -> Float[Tensor, "b 3 h w"]:
-        """The exact pictures of circles with these values at these centres (x right, y down, fractions of the picture)."""
+        """The exact pictures of circles with these values at these centres (x right, y down,
+        fractions of the picture)."""
         step = chunk(self.size, values.device, len(values))
         if len(values) <= step:
-            return self._draw(values, centres, background)
+            return self._render_values(values, centres, background)
         parts = zip(values.split(step), centres.split(step), background.split(step), strict=True)
-        return torch.cat([self._draw(*part) for part in parts])
+        return torch.cat([self._render_values(*part) for part in parts])
 
-    def _draw(self, values: Tensor, centres: Tensor, background: Tensor) -> Tensor:
+    def _render_values(self, values: Tensor, centres: Tensor, background: Tensor) -> Tensor:
         pose = self.size * torch.cat((centres, values[:, 3:4] / 2), 1)
         cover = circles_read.cover(pose, self.size)[:, None]
         return torch.lerp(background[:, :, None, None], values[:, :3, None, None], cover)
 
     def read(self, images: Float[Tensor, "b 3 h w"]) -> Int[Tensor, "b k"]:
-        """Fit a circle (see `circles_read`), then ask of each factor on which side of its gap the picture lies. The middle
-        half of the gap between the spreads of two classes belongs to neither."""
-        found = circles_read.find(images)
-        seen = (found.ink, found.diameter[:, None], found.background)
+        """Fit a circle (see `circles_read`), then ask of each factor on which side of its gap the
+        picture lies. The middle half of the gap between the spreads of two classes belongs to
+        neither."""
+        circle = circles_read.fit_circles(images)
+        seen = (circle.ink, circle.diameter[:, None], circle.background)
         answers = [side(c, values) for c, values in zip(self.concepts, seen, strict=False)]
         index = torch.stack([answer for answer, _ in answers], 1)
-        good = torch.stack([clear for _, clear in answers], 1).all(1) & found.clean
+        good = torch.stack([clear for _, clear in answers], 1).all(1) & circle.clean
         if not self.background_signal:
-            good &= (found.background - sum(LIGHTS) / 2).abs().amax(1) < circles_read.OFF
+            good &= (circle.background - sum(LIGHTS) / 2).abs().amax(1) < circles_read.OFF
         return torch.where(good[:, None], index, INVALID)
 
 
 def side(concept: Concept, values: Float[Tensor, "b v"]) -> tuple[Int[Tensor, "b"], Tensor]:
-    """Which class each value belongs to, and whether that is clear: outside the middle of the gap, and near the line through
-    both classes, which may be overshot by as much as one signal."""
+    """Which class each value belongs to, and whether that is clear: outside the middle of the gap,
+    and near the line through both classes, which may be overshot by as much as one signal."""
     first, second = torch.tensor(concept.ends, device=values.device)
     along = (values - first) @ (second - first) / (second - first).square().sum()
     beside = (values - first - along[:, None] * (second - first)).abs().amax(1)
     gap = (0.5 - concept.spread) / 2
     clear = ((along - 0.5).abs() > gap) & ((along - 0.5).abs() < 1.5)
-    return (along > 0.5).long(), clear & (beside < circles_read.OFF + concept.spread * concept.signal)
+    return (along > 0.5).long(), clear & (
+        beside < circles_read.OFF + concept.spread * concept.signal
+    )

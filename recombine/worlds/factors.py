@@ -1,4 +1,5 @@
-"""Factors, compositions of them, conditions on them, and the split into seen compositions and levels of novelty."""
+"""Factors, compositions of them, conditions on them, and the split into seen compositions and
+levels of novelty."""
 
 import itertools
 from dataclasses import dataclass
@@ -31,8 +32,9 @@ RESERVED = frozenset(ROW_KEYS)
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor: its name, its values, and how many real numbers describe it exactly (0: the value's index alone).
-    `centre` and `unit` say where those numbers lie and how far apart, so that all factors can be told equally loudly."""
+    """One factor: its name, its values, and how many real numbers describe it exactly (0: the
+    value's index alone). `centre` and `unit` say where those numbers lie and how far apart, so that
+    all factors can be embedded at the same scale."""
 
     name: str
     values: tuple[str, ...]
@@ -49,7 +51,10 @@ class FactorSpace:
 
     def __post_init__(self) -> None:
         if taken := [f.name for f in self.factors if f.name in RESERVED]:
-            raise ValueError(f"a factor cannot be called {taken[0]!r}; reserved are {', '.join(sorted(RESERVED))}")
+            raise ValueError(
+                f"a factor cannot be called {taken[0]!r}; reserved are "
+                f"{', '.join(sorted(RESERVED))}"
+            )
         if any(len(f.values) < 1 for f in self.factors):
             raise ValueError("every factor needs at least one value")
 
@@ -81,7 +86,8 @@ def code(composition: Composition) -> str:
 
 
 class Condition(NamedTuple):
-    """What a model is told about each picture. A factor that is not `present` was dropped: the model sees its null."""
+    """What a model is given about each picture. A factor that is not `present` was dropped: the
+    model sees its null."""
 
     index: Int[Tensor, "b k"]
     value: Float[Tensor, "b v"]
@@ -99,7 +105,8 @@ class Condition(NamedTuple):
         return self._replace(present=self.present & mask)
 
     def zeroed(self, mask: Bool[Tensor, "#b k"], dims: tuple[int, ...]) -> "Condition":
-        """Set index and values to zero where `mask` is False; `dims` says how many values each factor has."""
+        """Set index and values to zero where `mask` is False; `dims` says how many values each
+        factor has."""
         wide = torch.cat([mask[:, i : i + 1].expand(-1, d) for i, d in enumerate(dims)], dim=1)
         return self._replace(index=self.index * mask, value=self.value * wide)
 
@@ -110,8 +117,8 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Which compositions were seen in training. A composition's level is the least number of factors in which it differs
-    from any seen one: 0 = seen."""
+    """Which compositions were seen in training. A composition's level is the least number of
+    factors in which it differs from any seen one: 0 = seen."""
 
     seen: tuple[Composition, ...]
 
@@ -126,15 +133,16 @@ class Split:
 
     def levels(self, space: FactorSpace) -> dict[int, tuple[Composition, ...]]:
         """The compositions of `space`, by level."""
-        found: dict[int, list[Composition]] = {}
+        by_level: dict[int, list[Composition]] = {}
         for composition in space.compositions:
-            found.setdefault(self.level(composition), []).append(composition)
-        return {level: tuple(found[level]) for level in sorted(found)}
+            by_level.setdefault(self.level(composition), []).append(composition)
+        return {level: tuple(by_level[level]) for level in sorted(by_level)}
 
 
 def at_most_one_new(space: FactorSpace, old: tuple[int, ...] | None = None) -> Split:
-    """Seen: every composition in which at most one factor leaves its first `old` values (default: its first value). Three
-    binary factors give the papers' split: seen 000 001 010 100, level 1 011 101 110, level 2 111."""
+    """Seen: every composition in which at most one factor leaves its first `old` values (default:
+    its first value). Three binary factors give the papers' split: seen 000 001 010 100, level 1 011
+    101 110, level 2 111."""
     old = old or (1,) * len(space.factors)
     is_new = lambda c: sum(i >= n for i, n in zip(c, old, strict=True))  # noqa: E731
     return Split(tuple(c for c in space.compositions if is_new(c) <= 1))

@@ -1,5 +1,5 @@
-"""Folder: one's own pictures as a world. A folder holds pictures and a table that names the factors' values of each; see
-`shelf` for the table."""
+"""Folder: one's own pictures as a world. A folder holds pictures and a table that names the
+factors' values of each; see `shelf` for the table."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,10 +21,11 @@ Stamp = tuple[int, int]
 
 @config("world/folder")
 class Folder(World):
-    """Drawing picks, with replacement, one of the pictures of a composition. `factors` chooses columns and their order
-    (none: all); `size` crops and scales to a square (None: pictures stay as they are and must be equal in size).
-    `content` is the digest of table and pictures: make a Folder by `open`, which checks everything and fills it in, so
-    that runs on changed data never share a name."""
+    """Drawing picks, with replacement, one of the pictures of a composition. `factors` chooses
+    columns and their order (none: all); `size` crops and scales to a square (None: pictures stay as
+    they are and must be equal in size). `content` is the digest of table and pictures: make a
+    Folder by `open`, which checks everything and fills it in, so that runs on changed data never
+    share a name."""
 
     readable: ClassVar[bool] = False
 
@@ -45,7 +46,11 @@ class Folder(World):
 
     @classmethod
     def open(
-        cls, path: str | Path, table: str = "factors.csv", factors: tuple[str, ...] = (), size: int | None = None
+        cls,
+        path: str | Path,
+        table: str = "factors.csv",
+        factors: tuple[str, ...] = (),
+        size: int | None = None,
     ) -> "Folder":
         """The folder at `path`, read through and checked from the first row to the last."""
         _load.cache_clear()
@@ -59,7 +64,8 @@ class Folder(World):
         shelf = _load(self.path, self.table, self.factors, self.size, _stamp(self.path, self.table))
         if self.content and self.content != shelf.content:
             raise UsageError(
-                f"{self.path}: its content is now {shelf.content}, not {self.content}; open the folder anew"
+                f"{self.path}: its content is now {shelf.content}, not {self.content}; open the "
+                "folder anew"
             )
         return shelf
 
@@ -84,20 +90,22 @@ class Folder(World):
 
     @property
     def summary(self) -> str:
-        """What was understood of the folder, in one line, so that a slip in the table can be seen."""
+        """What was understood of the folder, in one line, so that a slip in the table can be
+        seen."""
         counts, space = self.counts, self.space
         rarest = min(counts, key=lambda c: counts[c])
         of = f"{len(counts)} of {len(space.compositions)} compositions"
-        return (
-            f"{self.path}: {space.words}; pictures of {of}, of {space.describe(rarest)} the fewest ({counts[rarest]})"
-        )
+        fewest = f"of {space.describe(rarest)} the fewest ({counts[rarest]})"
+        return f"{self.path}: {space.words}; pictures of {of}, {fewest}"
 
-    def told(self) -> Iterator[str]:
-        """All that a study would take from it, line by line: numbers, what is seen and what is new, patches that fit."""
+    def report(self) -> Iterator[str]:
+        """All that a study would take from it, line by line: numbers, what is seen and what is new,
+        patches that fit."""
         counts, space, (_, high, wide) = self.counts, self.space, self.image_shape
         yield self.summary
         numbers = (
-            ", ".join(f"{f.name} {f.dim}" for f in space.factors if f.dim) or "none; factors are told by value alone"
+            ", ".join(f"{f.name} {f.dim}" for f in space.factors if f.dim)
+            or "none; factors are given by class alone"
         )
         yield f"numbers: {numbers}"
         for level, some in self.usual.levels(space).items():
@@ -105,7 +113,8 @@ class Folder(World):
             yield f"{'seen' if level == 0 else f'level {level}'}: {named}"
         fit = [n for n in range(1, min(high, wide) + 1) if high % n == 0 and wide % n == 0]
         grid = "and" if high % 4 == wide % 4 == 0 else "but not"
-        yield f"size: {wide} x {high}; patches {', '.join(map(str, fit))} divide it, {grid} tokenizers, which shrink it by four"
+        patches = f"patches {', '.join(map(str, fit))} divide it"
+        yield f"size: {wide} x {high}; {patches}, {grid} tokenizers, which shrink it by four"
 
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
         shelf = _resident(self, _stamp(self.path, self.table), rng.device)
@@ -116,11 +125,15 @@ class Folder(World):
         if absent.any():
             missing = tuple(factors[absent][0].tolist())
             raise UsageError(f"{self.path}: has no picture of {shelf.space.describe(missing)}")
-        pick = first + (torch.rand(len(want), generator=rng, device=rng.device) * (end - first)).long()
+        pick = (
+            first + (torch.rand(len(want), generator=rng, device=rng.device) * (end - first)).long()
+        )
         return Rendered(shelf.images[pick].float() / 255, shelf.values[pick])
 
     def read(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
-        raise UsageError(f"{self.path}: a folder of pictures has no exact reader; judge samples with a trained probe")
+        raise UsageError(
+            f"{self.path}: a folder of pictures has no oracle; read samples with a trained probe"
+        )
 
     def canonical(self, factors: Int[Tensor, "b k"]) -> Float[Tensor, "b v"]:
         """Every factor's numbers, averaged over all pictures that share its value."""

@@ -32,7 +32,8 @@ class Layout(NamedTuple):
         if outside.any():
             x, y = at[outside][0].tolist()
             raise UsageError(
-                f"location ({x:.3g}, {y:.3g}) lies outside the picture; both must lie between 0 and 1"
+                f"location ({x:.3g}, {y:.3g}) lies outside the picture; both must lie between "
+                "0 and 1"
             )
         return Layout(at, present)
 
@@ -99,7 +100,8 @@ class Layout(NamedTuple):
         return flat.unflatten(1, (cells, cells))
 
     def inside(self, cells: int, reach: int) -> Bool[Tensor, "b l k"]:
-        """For each cell, which locations lie at most `reach` cells away from it, along both axes."""
+        """For each cell, which locations lie at most `reach` cells away from it, along both
+        axes."""
         own, each = (
             self.cell(cells)[:, None],
             torch.arange(cells**2, device=self.at.device)[:, None],

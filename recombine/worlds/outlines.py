@@ -2,7 +2,7 @@
 
 Every outline is circumscribed about a circle around its centroid. Its `gauge` grows by one per pixel across each edge, so
 `inradius - gauge` is the signed depth and one clamp turns it into the share of a pixel that is covered. All outlines of
-the same radius cover the SAME AREA, that of a circle of this radius: size can be told without knowing the shape."""
+the same radius cover the SAME AREA, that of a circle of this radius: size can be read without knowing the shape."""
 
 import math
 from collections.abc import Callable

@@ -1,7 +1,9 @@
-"""Shapes2D: one upright shape on a light background. Three factors: shape, colour, size; position is a nuisance.
+"""Shapes2D: one upright shape on a light background. Three factors: shape, colour, size; position
+is a nuisance.
 
-The papers' task is binary: circle or triangle, red or blue, large or small. Each picture has its own colour and size,
-jittered around its class's centre, and these are its `values`: true RGB, and the radius as a fraction of the picture."""
+The papers' task is binary: circle or triangle, red or blue, large or small. Each picture has its
+own colour and size, jittered around its class's centre, and these are its `values`: true RGB, and
+the radius as a fraction of the picture."""
 
 from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
@@ -34,10 +36,11 @@ class Tables(NamedTuple):
 
 @config("world/shapes2d")
 class Shapes2D(World):
-    """Jitter is uniform: `color_jitter` is added to each channel and clipped to what a screen shows, `size_jitter` is
-    relative. Where some shapes are named in `varying`, these alone jitter so, and the others as usual. A shape of radius r
-    covers the area of a circle of radius r, whatever it is; it always lies wholly inside the picture. `wander` is the share
-    of the free room that its position uses: 1 = anywhere, 0 = always in the middle."""
+    """Jitter is uniform: `color_jitter` is added to each channel and clipped to what a screen
+    shows, `size_jitter` is relative. Where some shapes are named in `varying`, these alone jitter
+    so, and the others as usual. A shape of radius r covers the area of a circle of radius r,
+    whatever it is; it always lies wholly inside the picture. `wander` is the share of the free room
+    that its position uses: 1 = anywhere, 0 = always in the middle."""
 
     interpolates: ClassVar[bool] = True
     size: int = 28
@@ -56,9 +59,13 @@ class Shapes2D(World):
         for name, known in (("shapes", NAMES), ("colors", tuple(COLORS)), ("sizes", tuple(RADII))):
             given = getattr(self, name)
             if not given or len(set(given)) < len(given) or not set(given) <= set(known):
-                raise ValueError(f"{name}={list(given)}: one or more of {', '.join(known)}, each once")
+                raise ValueError(
+                    f"{name}={list(given)}: one or more of {', '.join(known)}, each once"
+                )
         if strange := [name for name in self.varying if name not in self.shapes]:
-            raise ValueError(f"varying: {strange[0]} is none of the shapes, {', '.join(self.shapes)}")
+            raise ValueError(
+                f"varying: {strange[0]} is none of the shapes, {', '.join(self.shapes)}"
+            )
         for name, low, high in (
             ("color_jitter", 0, 0.25),
             ("size_jitter", 0, 0.2),
@@ -92,39 +99,57 @@ class Shapes2D(World):
         return Rendered(self.draw(factors, values, self.centres(factors, values, place)), values)
 
     def details(self, factors: Int[Tensor, "b 3"], rng: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Each picture's own values, and its place in the free room. The same stream gives the same whatever the factors."""
+        """Each picture's own values, and its place in the free room. The same stream gives the same
+        whatever the factors."""
         jitter = 2 * torch.rand(len(factors), 4, generator=rng, device=rng.device) - 1
-        place = 0.5 + self.wander * (torch.rand(len(factors), 2, generator=rng, device=rng.device) - 0.5)
+        place = 0.5 + self.wander * (
+            torch.rand(len(factors), 2, generator=rng, device=rng.device) - 0.5
+        )
         centre = self.canonical(factors)
         color, size = tables(self, factors.device).jitter[factors[:, 0]].split(1, 1)
         rgb = (centre[:, :3] + color * jitter[:, :3]).clamp(0, 1)
         return torch.cat((rgb, centre[:, 3:] * (1 + size * jitter[:, 3:])), 1), place
 
     def interpolate(
-        self, here: Int[Tensor, "b 3"], there: Int[Tensor, "b 3"], share: Float[Tensor, "b"], rng: torch.Generator
+        self,
+        here: Int[Tensor, "b 3"],
+        there: Int[Tensor, "b 3"],
+        share: Float[Tensor, "b"],
+        rng: torch.Generator,
     ) -> Float[Tensor, "b 3 h w"]:
-        """Values lie between the values, and the outline where the two depths, in these shares, add up to nothing."""
+        """Values lie between the values, and the outline where the two depths, in these shares, add
+        up to nothing."""
         state, ends = rng.get_state(), []
         for factors in (here.to(rng.device), there.to(rng.device)):
             values, place = self.details(factors, rng.set_state(state))
             ends.append((factors, values, self.centres(factors, values, place)))
-        values, centres = (torch.lerp(a, b, share[:, None]) for a, b in zip(ends[0][1:], ends[1][1:], strict=True))
-        deep = torch.lerp(*(self._depth(factors, values, centres) for factors, *_ in ends), share[:, None, None])
+        values, centres = (
+            torch.lerp(a, b, share[:, None]) for a, b in zip(ends[0][1:], ends[1][1:], strict=True)
+        )
+        deep = torch.lerp(
+            *(self._depth(factors, values, centres) for factors, *_ in ends), share[:, None, None]
+        )
         return self._paint(deep, values)
 
     def centres(
         self, factors: Int[Tensor, "b 3"], values: Float[Tensor, "b 4"], place: Float[Tensor, "b 2"]
     ) -> Float[Tensor, "b 2"]:
-        """`place` in [0, 1]^2, stretched over the centres (x right, y down, fractions of the picture) at which the whole
-        shape, soft edge included, is inside the picture."""
-        side, up, down = (tables(self, factors.device).reach[factors[:, 0]] * values[:, 3:] + 0.5 / self.size).unbind(1)
+        """`place` in [0, 1]^2, stretched over the centres (x right, y down, fractions of the
+        picture) at which the whole shape, soft edge included, is inside the picture."""
+        side, up, down = (
+            tables(self, factors.device).reach[factors[:, 0]] * values[:, 3:] + 0.5 / self.size
+        ).unbind(1)
         low, high = torch.stack((side, up), 1), torch.stack((1 - side, 1 - down), 1)
         return low + place * (high - low)
 
     def draw(
-        self, factors: Int[Tensor, "b 3"], values: Float[Tensor, "b 4"], centres: Float[Tensor, "b 2"]
+        self,
+        factors: Int[Tensor, "b 3"],
+        values: Float[Tensor, "b 4"],
+        centres: Float[Tensor, "b 2"],
     ) -> Float[Tensor, "b 3 h w"]:
-        """The exact pictures of shapes with these values at these centres. Nothing random, no host sync."""
+        """The exact pictures of shapes with these values at these centres. Nothing random, no host
+        sync."""
         step = chunk(self.size, factors.device, len(factors))
         if len(factors) <= step:
             return self._draw(factors, values, centres)
@@ -137,7 +162,11 @@ class Shapes2D(World):
     def _depth(self, factors: Tensor, values: Tensor, centres: Tensor) -> Float[Tensor, "b h w"]:
         pixel = torch.arange(self.size, device=factors.device) + 0.5
         offset = pixel - self.size * centres[:, :, None]
-        x, y, radius = offset[:, 0, None, :], offset[:, 1, :, None], self.size * values[:, 3, None, None]
+        x, y, radius = (
+            offset[:, 0, None, :],
+            offset[:, 1, :, None],
+            self.size * values[:, 3, None, None],
+        )
         deep = None
         for i, name in enumerate(self.shapes):
             mine = depth(OUTLINES[NAMES.index(name)], x, y, radius)
@@ -153,7 +182,9 @@ class Shapes2D(World):
         table = tables(self, images.device)
         outlines = tuple(OUTLINES[NAMES.index(name)] for name in self.shapes)
         jitter = self.color_jitter, self.size_jitter
-        return shapes2d_read.read(images, outlines, table.rgb, table.radius, self.background, jitter)
+        return shapes2d_read.read(
+            images, outlines, table.rgb, table.radius, self.background, jitter
+        )
 
 
 @lru_cache(maxsize=64)
@@ -165,7 +196,9 @@ def tables(world: Shapes2D, device: torch.device) -> Tables:
         [RADII[name] for name in world.sizes],
         [(o.side, o.up, o.down) for o in outlines],
         [
-            (world.color_jitter, world.size_jitter) if name in (world.varying or world.shapes) else (JITTER, JITTER)
+            (world.color_jitter, world.size_jitter)
+            if name in (world.varying or world.shapes)
+            else (JITTER, JITTER)
             for name in world.shapes
         ],
     )

@@ -1,12 +1,16 @@
-"""Reading Shapes2D pictures without a learned model: find the ink, fit every outline to it, judge what is left over.
+"""Reading Shapes2D pictures without a learned model: find the ink, fit every outline to it, test
+what is left over.
 
-1. Background: the median of the border. Ink: the mean colour, weighted by how far a pixel is from the background. Between
-   the two lies each pixel's observed cover.
-2. Area and centroid of the cover start the pose (x, y, radius): the same for all outlines, since all have equal area.
-3. A few Gauss-Newton steps per outline on the pose and on how softly the edge fades. Outlines are mirror-symmetric and
-   circumscribed about a circle, so the four unknowns do not interact and each step is four divisions.
-4. A picture is read only if the best outline leaves little behind anywhere, explains the picture clearly better than any
-   other outline, lies inside the frame, and has a colour, a size and a background near those of the world."""
+1. Background: the median of the border. Ink: the mean colour, weighted by how far a pixel is from
+  the background. Between the two lies each pixel's observed cover.
+2. Area and centroid of the cover start the pose (x, y, radius): the same for all outlines, since
+  all have equal area.
+3. A few Gauss-Newton steps per outline on the pose and on how softly the edge fades. Outlines are
+  mirror-symmetric and circumscribed about a circle, so the four unknowns do not interact and each
+  step is four divisions.
+4. A picture is read only if the best outline leaves little behind anywhere, explains the picture
+  clearly better than any other outline, lies inside the frame, and has a colour, a size and a
+  background near those of the world."""
 
 from typing import NamedTuple
 
@@ -20,27 +24,31 @@ from recombine.worlds.world import INVALID
 
 STEPS = 2
 WIDEST = 1 / 20
-"""How wide an edge may fade, as a fraction of the picture. A drawn edge fades over one pixel."""
+"""How wide an edge may fade, as a fraction of the picture. A rendered edge fades over one pixel."""
 SPECKLE, SPOT = 0.15, 0.20
-"""Largest left-over, where 1 is the step from background to ink: root mean square of all pixels; mean of any 3 x 3 patch."""
+"""Largest left-over, where 1 is the step from background to ink: root mean square of all pixels;
+mean of any 3 x 3 patch."""
 CLEARER = 0.30
 """Largest squared error of the best outline relative to that of the second best."""
 COLOR, SIZE, BACKGROUND, OUTSIDE = 0.10, 0.05, 0.15, 0.5
-"""Largest distance: per channel from where a colour's jitter ends; relative, from where a radius's does; per channel from the
-world's background; in pixels, of the outline beyond the frame."""
+"""Largest distance: per channel from where a colour's jitter ends; relative, from where a radius's
+does; per channel from the world's background; in pixels, of the outline beyond the frame."""
 LEAST = 0.1
 """Jitter of colours and of sizes that is taken for granted, also in a world with less."""
 
 
 class Fit(NamedTuple):
-    """One outline fitted to each picture: pose (x, y, radius) in pixels, the cover it predicts, and its squared error."""
+    """One outline fitted to each picture: pose (x, y, radius) in pixels, the cover it predicts, and
+    its squared error."""
 
     pose: Float[Tensor, "b 3"]
     cover: Float[Tensor, "b h w"]
     error: Float[Tensor, "b"]
 
 
-def ink_and_background(images: Float[Tensor, "b c h w"]) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
+def ink_and_background(
+    images: Float[Tensor, "b c h w"],
+) -> tuple[Float[Tensor, "b c"], Float[Tensor, "b c"]]:
     h, w = images.shape[2:]
     border = images[:, :, :: h - 1].flatten(2), images[:, :, 1:-1, :: w - 1].flatten(2)
     background = torch.cat(border, 2).median(2).values
@@ -64,22 +72,26 @@ def first_pose(seen: Float[Tensor, "b h w"]) -> Float[Tensor, "b 3"]:
     return torch.stack((x, y, (area / torch.pi).sqrt()), 1)
 
 
-def deep(outline: Outline, pose: Float[Tensor, "b 3"], like: Float[Tensor, "b h w"]) -> Float[Tensor, "b h w"]:
+def deep(
+    outline: Outline, pose: Float[Tensor, "b 3"], like: Float[Tensor, "b h w"]
+) -> Float[Tensor, "b h w"]:
     x = torch.arange(like.shape[2], device=like.device) + 0.5 - pose[:, 0, None, None]
     y = torch.arange(like.shape[1], device=like.device)[:, None] + 0.5 - pose[:, 1, None, None]
     return depth(outline, x, y, pose[:, 2, None, None])
 
 
 def fit(outline: Outline, seen: Float[Tensor, "b h w"], start: Float[Tensor, "b 3"]) -> Fit:
-    """Gauss-Newton on the pose and on the width of the soft edge, with slopes from differences over about a pixel, which
-    smooths the clamp."""
+    """Gauss-Newton on the pose and on the width of the soft edge, with slopes from differences over
+    about a pixel, which smooths the clamp."""
     pose, edge = start, torch.ones_like(start[:, :1, None])
     for _ in range(STEPS):
         inner = deep(outline, pose, seen)
         made = cover(inner / edge)
         rest = seen - made
         down, right = torch.gradient(made, dim=(1, 2))
-        grow = cover((inner + outline.inradius / 2) / edge) - cover((inner - outline.inradius / 2) / edge)
+        grow = cover((inner + outline.inradius / 2) / edge) - cover(
+            (inner - outline.inradius / 2) / edge
+        )
         widen = cover(inner / (edge + 0.5)) - cover(inner / (edge - 0.5))
         move = [
             (slope * rest).sum((1, 2)) / slope.square().sum((1, 2)).clamp_min(0.1)
@@ -101,12 +113,17 @@ class Left(NamedTuple):
 
 
 def left_over(images: Float[Tensor, "b c h w"], made: Float[Tensor, "b h w"]) -> Left:
-    """Regress every channel on the cover, and look at the residual pixel by pixel and patch by patch."""
+    """Regress every channel on the cover, and test the residual pixel by pixel and patch by
+    patch."""
     mean = made.mean((1, 2))
     centred = made - mean[:, None, None]
-    step = (images * centred[:, None]).sum((2, 3)) / centred.square().sum((1, 2)).clamp_min(1.0)[:, None]
+    step = (images * centred[:, None]).sum((2, 3)) / centred.square().sum((1, 2)).clamp_min(1.0)[
+        :, None
+    ]
     background = images.mean((2, 3)) - step * mean[:, None]
-    rest = torch.addcmul(images - background[:, :, None, None], step[:, :, None, None], made[:, None], value=-1)
+    rest = torch.addcmul(
+        images - background[:, :, None, None], step[:, :, None, None], made[:, None], value=-1
+    )
     scale = step.square().sum(1).clamp_min(1e-6)
     speckle = (rest.square().sum(1).mean((1, 2)) / scale).sqrt()
     spot = (F.avg_pool2d(rest, 3, 1).square().sum(1).amax((1, 2)) / scale).sqrt()
@@ -118,7 +135,10 @@ def inside(
 ) -> Bool[Tensor, "b"]:
     """Whether the outline stays in the frame."""
     x, y, r = pose.unbind(1)
-    gaps = [(x - o.side * r, y - o.up * r, size - x - o.side * r, size - y - o.down * r) for o in outlines]
+    gaps = [
+        (x - o.side * r, y - o.up * r, size - x - o.side * r, size - y - o.down * r)
+        for o in outlines
+    ]
     least = torch.stack([torch.stack(gap).amin(0) for gap in gaps])
     return least.gather(0, which[None])[0] > -OUTSIDE
 
@@ -131,8 +151,8 @@ def read(
     background: float,
     jitter: tuple[float, float],
 ) -> Int[Tensor, "b 3"]:
-    """The indices of outline, colour and radius that each picture shows, or INVALID in all three. `jitter`: the world's own, of
-    colours and of sizes."""
+    """The indices of outline, colour and radius that each picture shows, or INVALID in all three.
+    `jitter`: the world's own, of colours and of sizes."""
     parts = images.float().split(chunk(images.shape[2], images.device, len(images)))
     return torch.cat([_read(part, outlines, rgb, radius, background, jitter) for part in parts])
 
@@ -157,7 +177,9 @@ def _read(
     off_color, color = (left.ink[:, None] - rgb).abs().amax(2).min(1)
     off_size, size = (pose[:, 2:] / images.shape[3] / radius - 1).abs().min(1)
     good = (errors[:, 0] < CLEARER * errors[:, 1]) & (best < len(outlines))
-    good &= (left.speckle < SPECKLE) & (left.spot < SPOT) & inside(rivals, best, pose, images.shape[3])
+    good &= (
+        (left.speckle < SPECKLE) & (left.spot < SPOT) & inside(rivals, best, pose, images.shape[3])
+    )
     color_ends, size_ends = (max(LEAST, own) for own in jitter)
     good &= (off_color < COLOR + color_ends) & (off_size < SIZE + size_ends)
     good &= (left.background - background).abs().amax(1) < BACKGROUND

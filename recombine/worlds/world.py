@@ -15,23 +15,26 @@ INVALID = -1
 
 
 class Rendered(NamedTuple):
-    """Pictures in [0, 1], and the real numbers that describe each one exactly (the factors' `dim`s side by side)."""
+    """Pictures in [0, 1], and the real numbers that describe each one exactly (the factors' `dim`s
+    side by side)."""
 
     images: Float[Tensor, "b c h w"]
     values: Float[Tensor, "b v"]
 
 
 class World(ABC):
-    """A frozen dataclass: it is its own config. Images are float32 in [0, 1]; everything happens on the generator's device."""
+    """A frozen dataclass: it is its own config. Images are float32 in [0, 1]; everything happens on
+    the generator's device."""
 
     readable: ClassVar[bool] = True
-    """Whether `read` is exact. Where it is not, a trained probe has to judge."""
+    """Whether `read` is exact. Where it is not, trained probes read the pictures."""
     interpolates: ClassVar[bool] = False
-    """Whether `interpolate` is there: the world can draw what lies between two compositions."""
+    """Whether `interpolate` is there: the world can render pictures between two compositions."""
 
     @classmethod
     def from_text(cls, text: str) -> "World":
-        """A world given as plain text, as in `--set world=path/to/folder`: one's own pictures are a world."""
+        """A world given as plain text, as in `--set world=path/to/folder`: one's own pictures are a
+        world."""
         from recombine.worlds.folder import Folder
 
         if not issubclass(Folder, cls):
@@ -44,13 +47,13 @@ class World(ABC):
 
     @property
     def present(self) -> tuple[Composition, ...]:
-        """The compositions of which there are pictures: all, where they are drawn."""
+        """The compositions of which there are pictures: all, where they are rendered."""
         return self.space.compositions
 
     @property
     def usual(self) -> Split:
-        """What a model is taken to have seen where nobody says: the papers' split; of a world that lacks pictures of some
-        compositions, all that it has."""
+        """What a model is taken to have seen where nobody says: the papers' split; of a world that
+        lacks pictures of some compositions, all that it has."""
         present, space = self.present, self.space
         return at_most_one_new(space) if len(present) == len(space.compositions) else Split(present)
 
@@ -61,14 +64,19 @@ class World(ABC):
 
     @abstractmethod
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
-        """Draw one picture per row, nuisances from `rng`."""
+        """Render one picture per row, nuisances from `rng`."""
 
     def interpolate(
-        self, here: Int[Tensor, "b k"], there: Int[Tensor, "b k"], share: Float[Tensor, "b"], rng: torch.Generator
+        self,
+        here: Int[Tensor, "b k"],
+        there: Int[Tensor, "b k"],
+        share: Float[Tensor, "b"],
+        rng: torch.Generator,
     ) -> Float[Tensor, "b c h w"]:
-        """Pictures that lie `share` of the way from one composition to another: each shows one thing between the two, not one
-        through the other. At 0 and 1 they are what `render` draws."""
-        raise UsageError(f"{type(self).__name__} cannot draw what lies between two compositions")
+        """Pictures that lie `share` of the way from one composition to another: each shows one
+        thing between the two, not one through the other. At 0 and 1 they are what `render`
+        gives."""
+        raise UsageError(f"{type(self).__name__} cannot render pictures between two compositions")
 
     @abstractmethod
     def read(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
@@ -76,10 +84,12 @@ class World(ABC):
 
     @abstractmethod
     def canonical(self, factors: Int[Tensor, "b k"]) -> Float[Tensor, "b v"]:
-        """The exact values of a composition's centre: what a model is asked for at test time."""
+        """The exact values of a composition's centre: what a model is prompted for at test time."""
 
-    def condition(self, composition: Composition, count: int, device: torch.device | str = "cpu") -> Condition:
-        """`count` times the full condition that asks for `composition`."""
+    def condition(
+        self, composition: Composition, count: int, device: torch.device | str = "cpu"
+    ) -> Condition:
+        """`count` times the full condition that prompts for `composition`."""
         index = torch.tensor([composition] * count, device=device)
         return self.describe(index, self.canonical(index))
 

@@ -153,7 +153,8 @@ def picked(
                 kept += _shown(scene, picture)
                 if kept and kept[-1][0].shape != kept[0][0].shape:
                     raise UsageError(
-                        f"{folder}: {scene.file!r} has another shape than the first picture; use crop or squeeze"
+                        f"{folder}: {scene.file!r} has another shape than the first picture; use "
+                        "crop or squeeze"
                     )
                 if len(kept) == limit:
                     return kept

@@ -71,8 +71,9 @@ def lamp_table(device: torch.device) -> Float[Tensor, "lamps 8"]:
 
 @triton.jit
 def picture(
-    out, things, camera, spots, lamps, grid_x, grid_y, count, width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr,
-    high: tl.constexpr, samples: tl.constexpr, lanes: tl.constexpr, shadows: tl.constexpr, reflections: tl.constexpr,
+    out, things, camera, spots, lamps, grid_x, grid_y, count,
+    width: tl.constexpr, height: tl.constexpr, tile: tl.constexpr, high: tl.constexpr,
+    samples: tl.constexpr, lanes: tl.constexpr, shadows: tl.constexpr, reflections: tl.constexpr,
 ):  # fmt: skip
     """A tile of one picture, `tile` pixels wide and `high` pixels high, with `lanes` lanes for the
     samples of each pixel."""
@@ -249,8 +250,9 @@ def surface(solid, x, y, z, floor):
     nx, ny, nz = (cos * nx - sin * ny) * near, (cos * ny + sin * nx) * near, nz * near
     red, green, blue = tl.load(solid + 7), tl.load(solid + 8), tl.load(solid + 9)
     return (
-        tl.where(floor, 0.0, nx), tl.where(floor, 0.0, ny), tl.where(floor, 1.0, nz), tl.where(floor, FLOOR, red),
-        tl.where(floor, FLOOR, green), tl.where(floor, FLOOR, blue), tl.where(floor, 0.0, tl.load(solid + 10)),
+        tl.where(floor, 0.0, nx), tl.where(floor, 0.0, ny), tl.where(floor, 1.0, nz),
+        tl.where(floor, FLOOR, red), tl.where(floor, FLOOR, green), tl.where(floor, FLOOR, blue),
+        tl.where(floor, 0.0, tl.load(solid + 10)),
     )  # fmt: skip
 
 

@@ -55,10 +55,11 @@ def place(rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generato
     while len(again := (~good).nonzero()[:, 0]):
         patience = PATIENCE if len(again) < left else patience - 1
         if not patience:
+            spacing = f", {rules.spacing:.3g} apart in the picture" if rules.spacing else ""
             raise UsageError(
-                f"{int(count[again].max())} objects: found no room for so many at a distance of {rules.apart} and a margin "
-                f"of {rules.margin}{f', {rules.spacing:.3g} apart in the picture' if rules.spacing else ''}; ask for fewer, or "
-                "allow small ones only"
+                f"{int(count[again].max())} objects: found no room for so many at a distance of "
+                f"{rules.apart} and a margin of {rules.margin}{spacing}; ask for fewer, or allow "
+                "small ones only"
             )
         left, times = (
             len(again),
@@ -148,7 +149,8 @@ def settle(
 def between(
     taken: Float[Tensor, "b i"], margin: float, share: Float[Tensor, "b m"]
 ) -> tuple[Float[Tensor, "b m"], Bool[Tensor, "b"]]:
-    """Uniform positions on an axis that keep a margin from those taken, and whether there are any."""
+    """Uniform positions on an axis that keep a margin from those taken, and whether there are
+    any."""
     taken, end = taken.sort(1).values, share.new_full((len(share), 1), REACH * 2**0.5)
     low, high = torch.cat((-end, taken + margin), 1), torch.cat((taken - margin, end), 1)
     edge = (high - low).clamp_min(0).cumsum(1)

@@ -36,6 +36,15 @@ from recombine.worlds.scenes.stages import pictures
 VIEWS = {"crop": (0.75, 0.75, 1.0), "squeeze": (1.0, 0.75, 1.0), "wide": (1.0, 0.75, 4 / 3)}
 """Width and height of what is shown, in widths of CLEVR's picture, and the shape of the pictures:
 width over height."""
+RANGES = {
+    "size": (16, 1024),
+    "samples": (1, 64),
+    "camera_jitter": (0, 0.5),
+    "lamp_jitter": (0, 1),
+    "apart": (0, 2),
+    "margin": (0, 2),
+    "spacing": (0, 1),
+}
 KNOWN = {"shapes": SHAPES, "colors": tuple(COLORS), "materials": MATERIALS, "sizes": tuple(SIZES)}
 
 
@@ -89,8 +98,7 @@ class Scenes(SceneSource):
                 raise ValueError(
                     f"{name}={list(given)}: one or more of {', '.join(known)}, each once"
                 )
-        for name, low, high in (("size", 16, 1024), ("samples", 1, 64), ("camera_jitter", 0, 0.5), ("lamp_jitter", 0, 1),
-                                ("apart", 0, 2), ("margin", 0, 2), ("spacing", 0, 1)):  # fmt: skip
+        for name, (low, high) in RANGES.items():
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name}={getattr(self, name)}: must lie between {low} and {high}")
 

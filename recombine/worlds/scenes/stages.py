@@ -40,7 +40,8 @@ BRIGHTEST = 1.1
 
 
 class Hit(NamedTuple):
-    """Where rays end: how far away, and on which solid; on the floor where they meet none before."""
+    """Where rays end: how far away, and on which solid; on the floor where they meet none
+    before."""
 
     reach: Float[Tensor, "b p s"]
     who: Int[Tensor, "b p s"]

@@ -1,0 +1,107 @@
+"""From the rows of local networks of different reach to claims: K_max over the reach, and misses
+against how full patches are."""
+
+from statistics import fmean
+
+from recombine.analysis.claims import Check, Finding, Measured, Part
+from recombine.analysis.estimates import correlation, correlation_estimate, mean
+from recombine.analysis.levels import same_seeds
+from recombine.analysis.scenes import Seeds, numbers_of, reached, share_at, trusted
+from recombine.analysis.table import Table
+from recombine.evaluate.counting import k_mean
+
+LEAD = 2.0
+"""By how many objects the best reach has to exceed the smallest and the largest."""
+FITS = 0.95
+"""The share of objects that fit into a patch that is large enough."""
+TOGETHER, NETWORKS = 0.8, 8
+"""The rank correlation that is expected, over so many networks at least."""
+MANY = 9
+"""Locations at which misses of the reaches are compared, or as many as were tried."""
+
+
+def bases_of(rows: Table) -> list[str]:
+    """The experiments whose reach was changed."""
+    return rows.where(kind="fit").unique("base")
+
+
+def reaches_of(rows: Table, base: str) -> dict[int, str]:
+    """Each reach of an experiment and its variant, smallest first."""
+    fit = rows.where(kind="fit", base=base)
+    return dict(sorted((r["reach"], r["variant"]) for r in fit))
+
+
+def many(rows: Table) -> int:
+    return max(k for k in numbers_of(rows) if k <= MANY)
+
+
+def missed(rows: Table) -> dict[str, Seeds]:
+    """The share of many locations that the network of each reach misses at the end."""
+    number, made = many(rows), {}
+    for variant in rows.where(kind="fit").column("variant"):
+        recall = share_at(rows, variant, number, "recall")
+        made[variant] = {seed: 1 - share for seed, share in recall.items()}
+    return made
+
+
+def fullness(rows: Table) -> dict[str, float]:
+    """The share of each network's patches that hold more of these locations than training
+    conditions on."""
+    return {r["variant"]: r["share"] for r in rows.where(kind="overfull", locations=many(rows))}
+
+
+def best_reach_lies_between(rows: Table) -> Finding:
+    """Exp 3L: the reach in between that is best on average against the better of the two ends, seed
+    by seed."""
+    each = by_reach(trusted(rows), "exp3L")
+    smallest, *between, largest = each
+    best = max(between, key=lambda r: fmean(each[r].values()))
+    ends = (each[smallest], each[largest])
+    leads = [top - max(end[seed] for end in ends) for seed, top in each[best].items()]
+    inside = rows.where(kind="fit", base="exp3L").one(reach=best)["inside"]
+    measured = reach_numbers(rows, "exp3L") | {"best reach": best, "objects that fit": inside}
+    parts = (
+        Part("K_max of the best reach less the better end", mean(leads, resolution=1), LEAD),
+        Check(f"{FITS:.0%} of objects fit into the patch of the best reach", inside >= FITS),
+    )
+    return Finding(parts, measured)
+
+
+def by_reach(rows: Table, base: str) -> dict[int, Seeds]:
+    """K_max of every reach. LookupError where some have fewer seeds than others."""
+    each = {r: reached(rows, v) for r, v in reaches_of(rows, base).items()}
+    if len(each) < 3:
+        raise LookupError(f"{base}: three reaches or more are needed")
+    same_seeds(*each.values())
+    return each
+
+
+def reach_numbers(rows: Table, base: str) -> Measured:
+    shown: Measured = {}
+    for r, variant in reaches_of(rows, base).items():
+        shown[f"reach {r}"] = fmean(reached(rows, variant).values())
+        shown[f"reach {r}, by means"] = fmean(reached(rows, variant, by=k_mean).values())
+        inside = rows.where(kind="fit", base=base).one(reach=r)["inside"]
+        shown[f"reach {r}, objects that fit"] = inside
+    return shown
+
+
+def fullness_predicts_misses(rows: Table) -> Finding:
+    """Over the reaches of both experiments: the share of many locations that a network misses
+    against the share of its patches that hold more of them than training conditions on."""
+    lost, share = missed(trusted(rows)), fullness(rows)
+    if len(bases_of(rows)) < 2 or len(lost) < NETWORKS:
+        raise LookupError(f"{NETWORKS} networks or more are needed, of both experiments")
+    same_seeds(*lost.values())
+    full = [share[variant] for variant in lost]
+    seeds = [[values[seed] for values in lost.values()] for seed in next(iter(lost.values()))]
+    if any(len(set(values)) == 1 for values in (full, *seeds)):
+        raise LookupError("nothing to correlate: all networks are the same")
+    by_seed = [correlation(full, values) for values in seeds]
+    measured: Measured = {"networks": len(lost), "locations": many(rows)}
+    for variant, values in lost.items():
+        measured[f"{variant}: missed"] = fmean(values.values())
+        measured[f"{variant}: patches too full"] = share[variant]
+    estimate = correlation_estimate(by_seed)
+    part = Part("rank correlation of misses and full patches", estimate, TOGETHER, 1.0)
+    return Finding((part,), measured)

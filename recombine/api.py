@@ -1,0 +1,94 @@
+"""What a program or a notebook calls: run studies, and read results as data frames."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEEDS = {"smoke": 1, "laptop": 1, "full": 5}
+"""How many seeds a scale has by default."""
+
+
+def run(
+    *studies: str,
+    scale: str = "laptop",
+    seeds: int = 0,
+    out: str | Path = "out",
+    changes: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    workers: int = 1,
+    engine: str = "local",
+    fresh: bool = False,
+) -> list[Path]:
+    """Run studies as `recombine run` does: train or compute what is missing, judge, write the
+    pages; the studies' folders. `changes`: settings by their path, as in
+    {"recipe.train.steps": 500}. 0 seeds = the scale's own number."""
+    from recombine.config import UsageError
+    from recombine.pipeline.plan import Command
+    from recombine.pipeline.run import run as carry_out
+    from recombine.report.site import write_site
+    from recombine.runtime import Runtime
+    from recombine.studies import TOUR
+    from recombine.studies.summary import summarise
+
+    if scale not in SEEDS:
+        raise UsageError(f"scale {scale!r}: not one of {', '.join(SEEDS)}")
+    names = dict.fromkeys(n for name in studies for n in (TOUR if name == "tour" else (name,)))
+    count = seeds or SEEDS[scale]
+    command = Command(tuple(names), scale, count, _as_text(changes), device, str(out), workers)
+    runtime = Runtime.find(device, tensorboard=str(Path(out) / "tensorboard"))
+    folders = []
+    for plan in carry_out(command, engine, fresh, runtime):
+        if runtime.rank == 0:
+            folders.append(summarise(plan, Path(out), scale, count, runtime.facts()))
+    if folders:
+        write_site(Path(out))
+    return folders
+
+
+def _as_text(changes: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """{"a.b": [1, 2]} -> ("a.b=[1, 2]",), as --set takes them."""
+    texts = {
+        path: v if isinstance(v, str) else json.dumps(v) for path, v in (changes or {}).items()
+    }
+    return tuple(f"{path}={text}" for path, text in texts.items())
+
+
+def results(directory: str | Path | None = None) -> "pl.DataFrame":
+    """All rows of a results folder, or of one study's folder, in one data frame with a column
+    `study`; without a folder those that come with the project."""
+    import polars as pl
+
+    from recombine.analysis.table import read_table
+    from recombine.report.claims import study_folders
+
+    frames = []
+    for folder in study_folders(None if directory is None else Path(directory)):
+        rows = read_table(folder / "rows.parquet").frame
+        named = pl.lit(folder.name).alias("study")
+        frames.append(rows.select(named, pl.exclude("study")))
+    return pl.concat(frames, how="diagonal_relaxed")
+
+
+CLAIM_COLUMNS = ("study", "id", "verdict", "estimate", "low", "high", "n", "scale", "seeds")
+CLAIM_COLUMNS += ("statement", "expected", "paper", "note")
+
+
+def claims(directory: str | Path | None = None) -> "pl.DataFrame":
+    """One row per claim: its verdict, estimate and interval; of the shipped results unless a folder
+    is given."""
+    import polars as pl
+
+    from recombine.report.claims import claim_files
+    from recombine.report.read import read_entries
+
+    rows = []
+    for path in claim_files(None if directory is None else Path(directory)):
+        for claim in read_entries(path):
+            low, high = claim.interval or (None, None)
+            values = {name: getattr(claim, name, None) for name in CLAIM_COLUMNS}
+            rows.append(values | {"low": low, "high": high})
+    return pl.DataFrame(rows, schema_overrides={"estimate": pl.Float64}, infer_schema_length=None)

@@ -1,0 +1,125 @@
+"""The tables of numbers in docs/*.md, from results/.
+
+Between `<!-- NAME D1 D2 -->` and `<!-- /NAME -->` stands a table of the claims D1 and D2. Names:
+parts: a line for every part of these claims; headlines: the first part of each;
+probes: every variant in these claims by every probe.
+`make readme` runs it; a test holds the pages against it."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+HEAD = (
+    "| claim | measured | estimate [95 % interval] | n | expected | verdict |",
+    "|---|---|---|---|---|---|",
+)
+PROBES = {
+    "open-set": "open-set probe",
+    "CNN": "CNN probe",
+    "linear": "linear probe",
+    "oracle": "oracle",
+}
+MARKED = re.compile(r"(<!-- (parts|headlines|probes) ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.S)
+
+
+def all_claims(results: Path) -> dict[str, dict[str, Any]]:
+    """Every claim of a results folder by its id."""
+    files = sorted(results.glob("*/claims.json"))
+    return {claim["id"]: claim for path in files for claim in json.loads(path.read_text())}
+
+
+def parts_table(claims: list[dict[str, Any]]) -> str:
+    return "\n".join([*HEAD, *(line for claim in claims for line in lines(claim))])
+
+
+def headlines_table(claims: list[dict[str, Any]]) -> str:
+    return "\n".join([*HEAD, *(lines(claim)[0] for claim in claims)])
+
+
+def lines(claim: dict[str, Any]) -> list[str]:
+    """A line for each estimate of a claim, and one for all its exact checks."""
+    rows = [
+        (p["name"], shown(p), str(p["n"]), region(p), p["verdict"])
+        for p in claim["parts"]
+        if "estimate" in p
+    ]
+    checks = [p["holds"] for p in claim["parts"] if "holds" in p]
+    if checks:
+        verdict = "supported" if all(checks) else "contradicted"
+        rows.append(("exact checks", f"{sum(checks)} of {len(checks)} hold", "", "all", verdict))
+    if not rows:
+        rows.append((claim["note"], "", "", "", claim["verdict"]))
+    return [table_line((claim["id"], *row)) for row in rows]
+
+
+def table_line(cells: Iterable[str]) -> str:
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
+
+
+def shown(part: dict[str, Any]) -> str:
+    low, high = part["interval"] or (None, None)
+    interval = "" if low is None else f" [{number(low)}, {number(high)}]"
+    return f"{number(part['estimate'])}{interval}"
+
+
+def region(part: dict[str, Any]) -> str:
+    """The expected region; a natural bound of rates and differences is left out."""
+    low, high = part["expected"]
+    if low is not None and (high is None or high >= 1):
+        return f">= {low:g}"
+    if not low:
+        return f"<= {high:g}"
+    return f"{low:g} to {high:g}"
+
+
+def number(value: float) -> str:
+    return f"{value:.2f}".replace("-0.00", "0.00")
+
+
+def probes_table(claims: list[dict[str, Any]]) -> str:
+    """Late means over seeds, as the claims state them; the primary probe is the claim's own."""
+    heads = ("variant", "seen", "level 1", *(f"level 2, {name}" for name in PROBES), "paper")
+    rows: dict[str, str] = {}
+    for measured in (claim["measured"] for claim in claims):
+        for variant in [
+            name.removesuffix(", seen") for name in measured if name.endswith(", seen")
+        ]:
+            rows.setdefault(variant, probes_line(measured, variant))
+    return "\n".join([table_line(heads), "|---" * len(heads) + "|", *rows.values()])
+
+
+def probes_line(measured: dict[str, Any], variant: str) -> str:
+    level_2 = {measured["primary probe"]: measured[variant]}
+    level_2 |= {
+        name: measured.get(f"{variant}, {name}") for name in PROBES.values() if name not in level_2
+    }
+    values = [measured.get(f"{variant}, seen"), measured.get(f"{variant}, level 1")]
+    values += [level_2[name] for name in PROBES.values()] + [measured.get(f"paper_{variant}")]
+    cells = [variant, *("" if value is None else number(value) for value in values)]
+    return table_line(cells)
+
+
+TABLES = {"parts": parts_table, "headlines": headlines_table, "probes": probes_table}
+
+
+def filled_tables(text: str, results: Path) -> str:
+    """`text` with the tables between its markers made anew."""
+    claims = all_claims(results)
+
+    def table(match: re.Match[str]) -> str:
+        wanted = [claims[name] for name in match[3].split()]
+        return f"{match[1]}{TABLES[match[2]](wanted)}\n{match[4]}"
+
+    return MARKED.sub(table, text)
+
+
+def main() -> None:
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        path.write_text(filled_tables(path.read_text(), ROOT / "results"))
+
+
+if __name__ == "__main__":
+    main()

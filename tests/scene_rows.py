@@ -1,0 +1,39 @@
+"""Made-up rows of scene models, and a scene study carried out at smoke scale."""
+
+from pathlib import Path
+from typing import Any
+
+from tiny import QUIET
+
+from recombine.analysis.claims import Claim, judge
+from recombine.analysis.table import Table
+from recombine.pipeline.plan import Planned
+from recombine.pipeline.worker import carry_out
+from recombine.studies.study import Study
+from recombine.studies.summary import summarise
+
+
+def carried_out(study: Study, settings: Any, out: Path, seeds: int = 1) -> Path:
+    """The folder of a study that was run."""
+    plan = Planned(study, settings, tuple(study.jobs(settings, seeds)))
+    for job in plan.jobs:
+        job.task.check()
+    carry_out(plan.tasks, out, QUIET, {})
+    return summarise(plan, out, "smoke", seeds, {})
+
+
+def verdict(claim: Claim, rows: Table) -> str:
+    """At full scale, in a study whose runs are long: three seeds are enough."""
+    return judge(claim, rows, "full", 6.0).verdict
+
+
+def note(claim: Claim, rows: Table) -> str:
+    return judge(claim, rows, "full", 6.0).note
+
+
+def detector_rows(exact: dict[int, float], most: int = 12) -> list[dict]:
+    """A detector that is perfect but for some numbers of objects."""
+    names = ("exact_count", "exact_match", "full_recall", "recall")
+    share = {k: dict.fromkeys(names, exact.get(k, 1.0)) for k in range(most + 1)}
+    rows = [{"kind": "detector", "objects": k, **share[k]} for k in share]
+    return rows + [{"kind": "real", "locations": k, "n": 128, **share[k]} for k in share if k]
