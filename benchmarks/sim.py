@@ -1,5 +1,6 @@
-"""How fast the theory runs: many trajectories in one batched call against a Python loop over seeds of the same update, and a
-compressed minibatch against a whole one. Ratios are measured side by side, on one thread.
+"""How fast the theory runs: many trajectories in one batched call against a Python loop over seeds
+of the same update, and a compressed minibatch against a whole one. Ratios are measured side by
+side, on one thread.
 
     python -m benchmarks.sim"""
 
@@ -25,8 +26,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def looped(u: torch.Tensor, a: torch.Tensor, dt: float, steps: int) -> torch.Tensor:
-    """The same update of U, one seed after the other. In numpy, which is quicker than torch for a 3 x 3 matrix, and with all
-    that can be taken out of the loop taken out: the ratio should flatter nobody."""
+    """The same update of U, one seed after the other. In numpy, which is quicker than torch for a 3
+    x 3 matrix, and with all that can be taken out of the loop taken out: the ratio should flatter
+    nobody."""
     rates = np.diag(a.numpy()), 0.5 * (a[:, None] + a).numpy()
     done = []
     for one in u.numpy():
@@ -50,7 +52,12 @@ def trajectories() -> list[Row]:
             "unit": "s",
             "ratio": loop / batched,
         },
-        {"name": f"the same by a loop over seeds ({LOOPED} timed)", "value": loop, "unit": "s", "ratio": 1.0},
+        {
+            "name": f"the same by a loop over seeds ({LOOPED} timed)",
+            "value": loop,
+            "unit": "s",
+            "ratio": 1.0,
+        },
     ]
 
 

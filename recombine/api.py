@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
+    from recombine.pipeline.plan import Command
+
 SEEDS = {"smoke": 1, "laptop": 1, "full": 5}
 """How many seeds a scale has by default."""
 
@@ -28,25 +30,65 @@ def run(
     {"recipe.train.steps": 500}. 0 seeds = the scale's own number."""
     from recombine.config import UsageError
     from recombine.pipeline.plan import Command
-    from recombine.pipeline.run import run as carry_out
-    from recombine.report.site import write_site
-    from recombine.runtime import Runtime
     from recombine.studies import TOUR
-    from recombine.studies.summary import summarise
 
     if scale not in SEEDS:
         raise UsageError(f"scale {scale!r}: not one of {', '.join(SEEDS)}")
     names = dict.fromkeys(n for name in studies for n in (TOUR if name == "tour" else (name,)))
+    files = [str(Path(n).resolve()) if n.endswith(".py") else n for n in names]
     count = seeds or SEEDS[scale]
-    command = Command(tuple(names), scale, count, _as_text(changes), device, str(out), workers)
-    runtime = Runtime.find(device, tensorboard=str(Path(out) / "tensorboard"))
-    folders = []
-    for plan in carry_out(command, engine, fresh, runtime):
-        if runtime.rank == 0:
-            folders.append(summarise(plan, Path(out), scale, count, runtime.facts()))
+    command = Command(tuple(files), scale, count, _as_text(changes), device, str(out), workers)
+    return run_command(command, engine, fresh)
+
+
+def run_command(command: "Command", engine: str = "local", fresh: bool = False) -> list[Path]:
+    """Carry a command out: what is missing is run, and every study that is complete is summarised
+    and gets its page; the studies' folders. None of them where polars or matplotlib are not
+    installed: then runs are left for another machine to judge."""
+    from recombine.pipeline.engines import find_engine
+    from recombine.pipeline.plan import planned
+    from recombine.pipeline.run import run as carry_out
+    from recombine.runtime import Runtime
+
+    find_engine(engine)
+    out = Path(command.out)
+    runtime = Runtime.find(command.device, tensorboard=str(out / "tensorboard"))
+    plans = planned(command)
+    _check_writable(out)
+    summarise, folders = _summariser(runtime), []
+    for plan in carry_out(command, engine, fresh, runtime, plans):
+        if runtime.rank == 0 and summarise:
+            facts = (command.scale, command.seeds, runtime.facts())
+            folders.append(summarise(plan, out, *facts))
     if folders:
-        write_site(Path(out))
+        from recombine.report.site import write_site
+
+        write_site(out)
     return folders
+
+
+def _summariser(runtime: Any) -> Any:
+    """How a study is summarised; None where the packages for it are not installed."""
+    try:
+        from recombine.studies.summary import summarise
+    except ModuleNotFoundError as error:
+        if error.name not in ("polars", "msgspec", "matplotlib", "jinja2"):
+            raise
+        runtime.log(f"{error.name} is not installed: runs are made here and judged where it is")
+        return None
+    return summarise
+
+
+def _check_writable(out: Path) -> None:
+    """Fail before the work, not after it."""
+    from recombine.config import UsageError
+    from recombine.store import write_atomic
+
+    if out.is_file():
+        raise UsageError(f"--out {out}: is a file, not a folder")
+    trial = out / ".writable"
+    write_atomic(trial, "")
+    trial.unlink(missing_ok=True)
 
 
 def _as_text(changes: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recombine.api import SEEDS
 from recombine.config import UsageError, nearest
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -30,7 +31,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable outpu
 DirArgument = Annotated[
     Path | None, typer.Argument(metavar="[DIR]", help="A results folder; default: the shipped results.")
 ]
-SEEDS = {"smoke": 1, "laptop": 1, "full": 5}
 
 
 def _version(wanted: bool | None) -> None:
@@ -123,60 +123,17 @@ def run(
     for option, value in (("--seeds", seeds or 1), ("--workers", workers)):
         if value < 1:
             raise UsageError(f"{option} {value}: must be positive")
-    from recombine.pipeline.engines import find_engine
+    from recombine.api import run_command
     from recombine.pipeline.plan import Command
     from recombine.studies import TOUR
 
-    find_engine(engine)
-    studies = tuple(dict.fromkeys(n for name in names for n in (TOUR if name == "tour" else (name,))))
-    studies = tuple(str(Path(n).resolve()) if n.endswith(".py") else n for n in studies)
-    command = Command(studies, scale, seeds or SEEDS[scale], tuple(set_), device, str(out), workers)
-    _run(command, engine, fresh)
-
-
-def _run(command: Any, engine: str, fresh: bool) -> None:
-    from recombine.pipeline.plan import planned
-    from recombine.pipeline.run import run as carry_out
-    from recombine.runtime import Runtime
-
-    out = Path(command.out)
-    runtime = Runtime.find(command.device, tensorboard=str(out / "tensorboard"))
-    plans = planned(command)
-    _writable(out)
-    summarise = _summariser(runtime)
-    folders = []
-    for plan in carry_out(command, engine, fresh, runtime, plans):
-        if runtime.rank == 0 and summarise:
-            folders.append(summarise(plan, out, command.scale, command.seeds, runtime.facts()))
-    if runtime.rank == 0 and folders:
-        from recombine.report.site import write_site
-
-        page = write_site(out)
+    studies = dict.fromkeys(n for name in names for n in (TOUR if name == "tour" else (name,)))
+    files = [str(Path(n).resolve()) if n.endswith(".py") else n for n in studies]
+    count = seeds or SEEDS[scale]
+    command = Command(tuple(files), scale, count, tuple(set_), device, str(out), workers)
+    if folders := run_command(command, engine, fresh):
         _print_summary(folders)
-        print(f"\nReport: {page.resolve()}")
-
-
-def _summariser(runtime: Any) -> Any:
-    """How a study is summarised; None where the packages for it are not installed: then runs are left for another machine."""
-    try:
-        from recombine.studies.summary import summarise
-    except ModuleNotFoundError as error:
-        if error.name not in ("polars", "msgspec", "matplotlib", "jinja2"):
-            raise
-        runtime.log(f"{error.name} is not installed: runs are made here, the same command judges them where it is")
-        return None
-    return summarise
-
-
-def _writable(out: Path) -> None:
-    """Fail before the work, not after it."""
-    from recombine.store import write_atomic
-
-    if out.is_file():
-        raise UsageError(f"--out {out}: is a file, not a folder")
-    trial = out / ".writable"
-    write_atomic(trial, "")
-    trial.unlink(missing_ok=True)
+        print(f"\nReport: {(out / 'index.html').resolve()}")
 
 
 def _print_summary(folders: list[Path]) -> None:

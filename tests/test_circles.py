@@ -1,4 +1,5 @@
-"""Circles: signals are what they say, drawing is exact, nuisances do not depend on factors, and reading undoes drawing."""
+"""Circles: signals are what they say, drawing is exact, nuisances do not depend on factors, and
+reading undoes drawing."""
 
 import math
 
@@ -8,9 +9,9 @@ import torch
 from recombine.config import UsageError, digest, from_json, override, to_json
 from recombine.rng import seeded
 from recombine.worlds import circles_read
-from recombine.worlds.world import INVALID, World
 from recombine.worlds.circles import LIGHTS, SMALLEST, Circles
 from recombine.worlds.factors import at_most_one_new, code
+from recombine.worlds.world import INVALID, World
 
 WORLDS = (
     Circles(),
@@ -42,7 +43,9 @@ def test_a_background_with_a_signal_is_a_third_factor():
     world = Circles(background_signal=0.2)
     assert world.space.describe((0, 0, 1)) == "red large green"
     assert len(at_most_one_new(world.space).seen) == 4
-    torch.testing.assert_close(world.canonical(torch.tensor([[0, 0, 1]]))[0, 4:], torch.tensor([0.7, 0.9, 0.7]))
+    torch.testing.assert_close(
+        world.canonical(torch.tensor([[0, 0, 1]]))[0, 4:], torch.tensor([0.7, 0.9, 0.7])
+    )
 
 
 @each_world
@@ -90,7 +93,9 @@ def test_what_is_no_circle_is_refused():
 
 
 def circle(world: Circles, rgb: tuple[float, ...], diameter: float) -> torch.Tensor:
-    return world.render_values(torch.tensor([[*rgb, diameter]]), torch.full((1, 2), 0.5), torch.full((1, 3), 0.9))
+    return world.render_values(
+        torch.tensor([[*rgb, diameter]]), torch.full((1, 2), 0.5), torch.full((1, 3), 0.9)
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,9 @@ def circle(world: Circles, rgb: tuple[float, ...], diameter: float) -> torch.Ten
     ],
     ids=["red large", "blue small", "bluer than blue", "purple", "medium", "cyan"],
 )
-def test_the_middle_of_a_gap_belongs_to_neither_class_and_more_than_enough_is_enough(rgb, diameter, answer):
+def test_the_middle_of_a_gap_belongs_to_neither_class_and_more_than_enough_is_enough(
+    rgb, diameter, answer
+):
     world = Circles()
     assert world.read(circle(world, rgb, diameter))[0].tolist() == answer
 
@@ -122,9 +129,13 @@ def test_the_same_stream_gives_the_same_nuisances_whatever_the_factors():
     """Red and blue circles of one size differ in their colour alone, by just the signal."""
     world = Circles(color_signal=0.3)
     red, blue = (world.render(torch.tensor([c] * 50), seeded("pair")) for c in ((0, 0), (1, 0)))
-    torch.testing.assert_close(blue.values - red.values, torch.tensor([-0.3, 0, 0.3, 0]).expand(50, 4))
+    torch.testing.assert_close(
+        blue.values - red.values, torch.tensor([-0.3, 0, 0.3, 0]).expand(50, 4)
+    )
     torch.testing.assert_close(blue.images[:, 1], red.images[:, 1])
-    torch.testing.assert_close(blue.images[:, 0] - red.images[:, 0], red.images[:, 2] - blue.images[:, 2])
+    torch.testing.assert_close(
+        blue.images[:, 0] - red.images[:, 0], red.images[:, 2] - blue.images[:, 2]
+    )
 
 
 def test_position_and_background_wander_as_told():
@@ -144,9 +155,14 @@ def test_position_and_background_wander_as_told():
 def test_drawing_in_parts_is_drawing_at_once():
     world = Circles()
     values = world.canonical(torch.tensor([[0, 1]] * 700))
-    centres, background = torch.rand(700, 2, generator=seeded(1)), torch.rand(700, 3, generator=seeded(2))
+    centres, background = (
+        torch.rand(700, 2, generator=seeded(1)),
+        torch.rand(700, 3, generator=seeded(2)),
+    )
     whole = world.render_values(values, centres, background)
-    assert torch.equal(whole[300:303], world.render_values(values[300:303], centres[300:303], background[300:303]))
+    assert torch.equal(
+        whole[300:303], world.render_values(values[300:303], centres[300:303], background[300:303])
+    )
 
 
 def test_a_world_is_its_own_config():
@@ -157,7 +173,8 @@ def test_a_world_is_its_own_config():
 
 
 @pytest.mark.parametrize(
-    "bad", ["size=8", "color_signal=0", "size_signal=0.9", "background_signal=-1", "color_spread=0.5"]
+    "bad",
+    ["size=8", "color_signal=0", "size_signal=0.9", "background_signal=-1", "color_spread=0.5"],
 )
 def test_impossible_worlds_are_refused_by_name(bad):
     with pytest.raises(UsageError, match=bad.split("=")[0]):

@@ -11,6 +11,7 @@ from level_rows import verdict
 from tiny import QUIET
 from torch import nn
 
+from recombine.analysis.estimates import correlation
 from recombine.analysis.table import Table
 from recombine.config import UsageError, config
 from recombine.evaluate.attention_heads import (
@@ -32,7 +33,6 @@ from recombine.evaluate.circuits import (
     influence,
     jaccard,
     overlaps,
-    rank_correlation,
     resting,
     units_of,
 )
@@ -277,7 +277,7 @@ def test_attribution_points_at_the_units_whose_removal_matters(objective):
     assert not guess[:20].any()
     assert not truth[:3].any()
     assert (guess[20:128] > 0).all()
-    assert rank_correlation(guess[::8].tolist(), truth.tolist()) > 0.8
+    assert correlation(guess[::8].tolist(), truth.tolist()) > 0.8
     assert hooks(net) == 0
 
 

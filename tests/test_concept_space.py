@@ -1,5 +1,5 @@
-"""Concept space: captions are masked as set, methods of prompting reach the network as they should, curves are read
-rightly, and every claim can come out either way."""
+"""Concept space: captions are masked as set, methods of prompting reach the network as they should,
+curves are read rightly, and every claim can come out either way."""
 
 import math
 from dataclasses import replace
@@ -246,16 +246,39 @@ def logistic(step: float, at: float, sharp: float = 6.0) -> float:
 
 
 def made_up(**given) -> list[dict]:
-    """Rows of one variant over all seeds. `color`, `size`: signals; `at_color`, `at_size`: when each is learned; `fall`: how
-    far colour falls back before; `end`: where it ends."""
-    c = {"net": "U-Net", "scale": "raw", "color": 0.2, "size": 0.4, "background": 0.0, "masked": 0.0, "main": 1, "weak": 0,
-         "at_color": 1000.0, "at_size": 300.0, "fall": 0.0, "end": 1.0, "lead": 1.0, "rate": None,
-         "by": "value"} | given  # fmt: skip
+    """Rows of one variant over all seeds. `color`, `size`: signals; `at_color`, `at_size`: when
+    each is learned; `fall`: how far colour falls back before; `end`: where it ends."""
+    c = {
+        "net": "U-Net",
+        "scale": "raw",
+        "color": 0.2,
+        "size": 0.4,
+        "background": 0.0,
+        "masked": 0.0,
+        "main": 1,
+        "weak": 0,
+        "at_color": 1000.0,
+        "at_size": 300.0,
+        "fall": 0.0,
+        "end": 1.0,
+        "lead": 1.0,
+        "rate": None,
+        "by": "value",
+    } | given
     names = ("net", "scale", "color", "size", "masked", "background", "by")
     variant = " ".join(str(c[name]) for name in names)
-    facts = {"kind": "variant facts", "net": c["net"], "embedding_scale": c["scale"], "color_signal": c["color"],
-             "size_signal": c["size"], "background_signal": c["background"], "masked": c["masked"], "main": c["main"],
-             "weak": c["weak"], "conditioned_on": c["by"]}  # fmt: skip
+    facts = {
+        "kind": "variant facts",
+        "net": c["net"],
+        "embedding_scale": c["scale"],
+        "color_signal": c["color"],
+        "size_signal": c["size"],
+        "background_signal": c["background"],
+        "masked": c["masked"],
+        "main": c["main"],
+        "weak": c["weak"],
+        "conditioned_on": c["by"],
+    }
     rates = c["rate"] or {"color": 1 / c["at_color"], "size": 1 / c["at_size"]}
     rows = [facts]
     for space in SPACES:

@@ -1,4 +1,5 @@
-"""Concept space: coordinates are probabilities, and each method of prompting changes just what it says."""
+"""Concept space: coordinates are probabilities, and each method of prompting changes just what it
+says."""
 
 import pytest
 import torch
@@ -12,9 +13,9 @@ from recombine.evaluate.concepts import (
     patched,
     steered,
 )
-from recombine.nets.net_config import NetConfig
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
+from recombine.nets.net_config import NetConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.nets.unet import UNetConfig
 from recombine.rng import seeded

@@ -43,7 +43,9 @@ def test_noise_against_its_definition():
     for i in range(4):
         for j in range(4):
             terms = [
-                w[0, k, i] * w[0, k, j] * (a[0, i] + a[0, j] + 2 * a[0, k]) / 2 for k in range(4) if k not in (i, j)
+                w[0, k, i] * w[0, k, j] * (a[0, i] + a[0, j] + 2 * a[0, k]) / 2
+                for k in range(4)
+                if k not in (i, j)
             ]
             assert found[i, j] == pytest.approx(float(sum(terms)))
 
@@ -108,12 +110,16 @@ def test_the_u_update_stays_positive_semidefinite(step):
 def test_the_recurrence_on_w_does_not():
     u = torch.rand(40, 3, 3, generator=seeded(0, "cone"), dtype=torch.float64) / 5
     a = torch.tensor([[0.5025, 1.1275, 0.0025]]).double() ** 2
-    assert torch.linalg.eigvalsh(flow.recurrence(u @ u.mT, a, 0.01, 1500, 1500).w[:, -1]).min() < -1e-9
+    assert (
+        torch.linalg.eigvalsh(flow.recurrence(u @ u.mT, a, 0.01, 1500, 1500).w[:, -1]).min() < -1e-9
+    )
 
 
 def test_one_recurrence_is_one_field():
     w, a = symmetric(2, 3), rates(2, 3)
-    assert torch.allclose(flow.recurrence(w, a, 0.1, 1).w[:, 1], w + 0.1 * flow.field(w, a), atol=1e-14)
+    assert torch.allclose(
+        flow.recurrence(w, a, 0.1, 1).w[:, 1], w + 0.1 * flow.field(w, a), atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("inner", [3, 40])
@@ -133,7 +139,9 @@ def test_suppression_threshold_of_the_minor_entry():
     task = IdentityMapping((1.0, 3.0), 0.1)
     w = flow.flow(flow.root(flow.correlated(0.02, 0.7, 2))[None], task.a[None], 0.001, 1500).w[0]
     at, (a1, a2) = w[int(w[:, 0, 1].argmax())], task.a.tolist()
-    assert float(at[1, 1] * (3 * a2 + a1) + at[0, 0] * (3 * a1 + a2)) == pytest.approx(2 * (a1 + a2), rel=2e-3)
+    assert float(at[1, 1] * (3 * a2 + a1) + at[0, 0] * (3 * a1 + a2)) == pytest.approx(
+        2 * (a1 + a2), rel=2e-3
+    )
 
 
 @pytest.mark.parametrize(("ratio", "exponent"), [(4.0, -75), (10.0, -62), (100.0, -66)])
@@ -143,19 +151,32 @@ def test_printed_assumptions_ask_for_an_absurdly_small_start(ratio, exponent):
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 @pytest.mark.parametrize(
-    "setting", [(1.0, 2.0, 0.05, 0.01, 0.9), (1.5, 0.7, 0.4, 0.1, -0.6), (1.0, 3.5, 0.0, 0.001, 0.99)]
+    "setting",
+    [(1.0, 2.0, 0.05, 0.01, 0.9), (1.5, 0.7, 0.4, 0.1, -0.6), (1.0, 3.5, 0.0, 0.001, 0.99)],
 )
 def test_the_widget_computes_the_same(setting):
     pure = re.search(r"// pure: begin(.*)// pure: end", WIDGET.read_text(), re.S)[1]
     mu1, mu2, sigma, omega, rho = setting
-    given = {"mu1": mu1, "mu2": mu2, "sigma": sigma, "omega": omega, "rho": rho, "horizon": 8, "steps": 1600}
+    given = {
+        "mu1": mu1,
+        "mu2": mu2,
+        "sigma": sigma,
+        "omega": omega,
+        "rho": rho,
+        "horizon": 8,
+        "steps": 1600,
+    }
     script = f"{pure}; console.log(JSON.stringify(swingBy({json.dumps(given)})))"
-    run = json.loads(subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout)
+    run = json.loads(
+        subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout
+    )
     task = IdentityMapping((mu1, mu2), sigma)
     path = flow.flow(flow.root(flow.correlated(omega, rho, 2))[None], task.a[None], 0.005, 1600)
     loss = sim.probe_loss(path.output(task.probe), task.probe)
     for name, i, j in (("w11", 0, 0), ("w12", 0, 1), ("w22", 1, 1)):
         assert torch.allclose(torch.tensor(run[name]).double(), path.w[0, :, i, j], atol=1e-6)
     assert torch.allclose(torch.tensor(run["ood"]).double(), loss[0], atol=1e-6)
-    assert torch.allclose(torch.tensor(run["train"]).double(), sim.train_loss(path.w, task.a[None])[0], atol=1e-6)
+    assert torch.allclose(
+        torch.tensor(run["train"]).double(), sim.train_loss(path.w, task.a[None])[0], atol=1e-6
+    )
     assert run["rise"] == pytest.approx(float(detect.relative_rise(loss)), abs=1e-6)

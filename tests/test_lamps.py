@@ -21,7 +21,9 @@ def test_lamps_over_the_empty_background_and_over_the_average():
     x = lit(lamps, lamps.with_on(()))
     torch.testing.assert_close(x.mean(0), torch.tensor([1, 0, 1, 1, 0]).double(), rtol=0, atol=0.05)
     bayes = lit(lamps, lamps.average())
-    torch.testing.assert_close(bayes.mean(0)[[0, 2, 3]], torch.full((3,), 1 / 3).double(), rtol=0, atol=0.06)
+    torch.testing.assert_close(
+        bayes.mean(0)[[0, 2, 3]], torch.full((3,), 1 / 3).double(), rtol=0, atol=0.06
+    )
 
 
 def test_clutter_repairs_the_average_and_leaves_other_lamps_to_chance():
@@ -38,7 +40,9 @@ def test_the_average_is_the_average_of_the_parts():
         x = torch.randn(12, 4, generator=seeded(0, "x"), dtype=torch.float64)
         parts = torch.stack([joined(lamps.with_on((i,))(())).log_density(x) for i in range(4)])
         average = lamps.average()(())[0].law.log_density(x)
-        torch.testing.assert_close(average, torch.logsumexp(parts, 0) - torch.tensor(4.0).double().log())
+        torch.testing.assert_close(
+            average, torch.logsumexp(parts, 0) - torch.tensor(4.0).double().log()
+        )
 
 
 def test_nonsense_lamps_are_refused():

@@ -1,4 +1,5 @@
-"""Exact scores: settings, rows from the settings that matter alone, claims that can fail, figures."""
+"""Exact scores: settings, rows from the settings that matter alone, claims that can fail,
+figures."""
 
 import dataclasses
 import json
@@ -11,9 +12,10 @@ from tiny import QUIET
 from recombine.analysis.claims import judge
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, override, to_json
+from recombine.evaluate.ties import total_correlation
 from recombine.pipeline.job import Work, digest_of
 from recombine.rng import seeded
-from recombine.runs.exact_laws import LocalScores, total_correlation
+from recombine.runs.exact_laws import LocalScores
 from recombine.runs.local_scores import MATTERS, MEASURE, LocalScoresRun
 from recombine.studies.local_scores import STUDY, settings
 from recombine.theory.block_net import BlockNet

@@ -186,3 +186,59 @@ def test_what_does_not_fit_is_refused_in_one_line(objective, net, codes, words):
 def test_decoding_refuses_nonsense(wrong):
     with pytest.raises(ValueError, match=r"not|must"):
         Decoding(**wrong)
+
+
+TOKENS = Conditioning(enters="tokens")
+
+
+@each_head
+@pytest.mark.parametrize("causal", [False, True])
+def test_conditioned_by_tokens_every_factor_reaches_every_token(head, causal):
+    torch.manual_seed(0)
+    net = Masked(head, causal).network(NET, TOKENS, SHAPE, WORLD.space, CODES)
+    assert not hasattr(net.trunk, "modulation"), "nothing modulates"
+    (x, condition), mask = some(), torch.ones(6, 15, dtype=torch.bool)
+    hidden, states = net.trace(net.tokens(x), mask, condition)
+    assert {part.shape for part in (hidden, *states)} == {(6, 15, 32)}
+    for i in range(len(WORLD.space.factors)):
+        kept = torch.ones_like(condition.present)
+        kept[:, i] = False
+        other = net(net.tokens(x), mask, condition.keep(kept))
+        assert (hidden - other).abs().amax(-1).min() > 1e-4, "also untrained: gates are open"
+    hidden.square().sum().backward()
+    tables = [p for p in net.condition.factors[0].parameters() if p.shape[0] == 2]
+    assert all(p.grad is not None and p.grad.any() for p in tables)
+    assert net.trunk.prefix_position.grad.any(1).all()
+
+
+def test_conditioned_by_tokens_it_trains_and_decodes():
+    objective = Masked(Categorical())
+    torch.manual_seed(0)
+    net = objective.network(NET, TOKENS, SHAPE, WORLD.space, CODES)
+    x, condition = some()
+    draw, losses = objective.draw(x.shape, seeded(1)), []
+    adam = torch.optim.Adam(net.parameters(), 3e-3)
+    for _ in range(30):
+        loss = objective.loss(net, x, condition, draw).mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.5 * losses[0]
+    assert objective.sample(net, SHAPE, condition, seeded(2), Decoding()).shape == (6, *SHAPE)
+
+
+def test_conditioned_by_adaln_it_is_as_it_was():
+    """Numbers from the code before condition tokens."""
+    net, (x, condition) = made(Masked()), some()
+    assert sum(p.numel() for p in net.parameters()) == 42955
+    assert set(dict(net.trunk.named_children())) == {"modulation", "blocks"}
+    out = net(net.tokens(x), torch.arange(15).expand(6, -1) % 2 == 0, condition)
+    torch.testing.assert_close(out[0, :3, 0], torch.tensor([0.54396, 0.47880, 0.53099]), rtol=1e-4, atol=1e-4)
+
+
+def test_a_u_net_has_no_condition_tokens():
+    from recombine.nets.unet import UNetConfig
+
+    with pytest.raises(UsageError, match="only a transformer has tokens"):
+        UNetConfig().build(TOKENS, (3, 32, 32), WORLD.space)

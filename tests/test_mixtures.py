@@ -10,7 +10,16 @@ from recombine.objectives.solvers import Ancestral, Euler, Heun
 from recombine.rng import seeded
 from recombine.theory.divergence import gaps, remaining
 from recombine.theory.maps import Swirl, orthogonal, skewed
-from recombine.theory.mixtures import Exact, Exploding, Mixture, Score, condition_of, mixture, points, unconditional
+from recombine.theory.mixtures import (
+    Exact,
+    Exploding,
+    Mixture,
+    Score,
+    condition_of,
+    mixture,
+    points,
+    unconditional,
+)
 from recombine.theory.projective import random_mixture
 
 SCHEDULES = [Flow(), Linear(), Exploding()]
@@ -55,7 +64,9 @@ def test_denoiser_against_monte_carlo():
     for x in at(1, 4) / 2:
         log = -0.5 * ((x - 0.8 * clean) ** 2).sum(1) / 0.6**2
         guess = log.softmax(0) @ clean
-        torch.testing.assert_close(law(1).denoise(x[None], 0.8, 0.6)[0], guess, rtol=0.02, atol=0.02)
+        torch.testing.assert_close(
+            law(1).denoise(x[None], 0.8, 0.6)[0], guess, rtol=0.02, atol=0.02
+        )
 
 
 def test_density_integrates_to_one_and_pure_noise_is_answered_by_the_mean():
@@ -81,9 +92,14 @@ def test_marginal_of_the_sample_is_the_marginal_law_and_merging_changes_nothing(
         line = point.expand(len(grid), 3).clone()
         line[:, 1] = grid
         integral = whole.log_density(line).exp().sum() * 0.01
-        torch.testing.assert_close(split.log_density(point[None, [2, 0]]).exp()[0], integral, rtol=1e-6, atol=1e-12)
+        torch.testing.assert_close(
+            split.log_density(point[None, [2, 0]]).exp()[0], integral, rtol=1e-6, atol=1e-12
+        )
     doubled = Mixture(
-        *(torch.cat([a, a]) for a in (whole.log_weight - math.log(2), whole.mean, whole.along, whole.axes))
+        *(
+            torch.cat([a, a])
+            for a in (whole.log_weight - math.log(2), whole.mean, whole.along, whole.axes)
+        )
     )
     assert len(doubled.merged().mean) == 3
     torch.testing.assert_close(doubled.merged().log_density(x), whole.log_density(x))
@@ -95,7 +111,10 @@ def test_a_rotation_of_the_law_rotates_its_score_at_every_level(seed, sigma):
     turn, x = orthogonal(2, seed), at(seed)
     turned = law(seed).mapped(turn.matrix)
     torch.testing.assert_close(
-        turned.score(turn(x), 1.0, sigma), turn(law(seed).score(x, 1.0, sigma)), rtol=1e-8, atol=1e-9
+        turned.score(turn(x), 1.0, sigma),
+        turn(law(seed).score(x, 1.0, sigma)),
+        rtol=1e-8,
+        atol=1e-9,
     )
 
 
@@ -117,7 +136,9 @@ def test_kl_falls_with_noise(one, other):
     p = law(one)
     tilt = torch.randn(3, generator=seeded(other, "tilt"), dtype=torch.float64)
     kl = [g.kl for g in gaps(p, p.reweighted(p.log_weight + tilt), [0.1, 0.3, 1.0, 3.0, 10.0], 64)]
-    assert all(a > b - 2e-3 for a, b in zip(kl, kl[1:], strict=False)), "as far as 64 nodes can tell"
+    assert all(a > b - 2e-3 for a, b in zip(kl, kl[1:], strict=False)), (
+        "as far as 64 nodes can tell"
+    )
     assert kl[0] > 5 * kl[-1] > 0
 
 
@@ -125,7 +146,10 @@ def test_de_bruijn_between_two_gaussians_is_exact():
     one = points(torch.zeros(1, 1).double(), width=1.0)
     four = points(torch.ones(1, 1).double(), width=2.0)
     sigmas = torch.logspace(-1, 2, 49).tolist()
-    exact = [0.5 * ((1 + s**2) / (4 + s**2) + 1 / (4 + s**2) - 1 + math.log((4 + s**2) / (1 + s**2))) for s in sigmas]
+    exact = [
+        0.5 * ((1 + s**2) / (4 + s**2) + 1 / (4 + s**2) - 1 + math.log((4 + s**2) / (1 + s**2)))
+        for s in sigmas
+    ]
     found = gaps(one, four, sigmas, 4096)
     assert remaining(sigmas, [g.error for g in found]) == pytest.approx(exact, rel=2e-3)
     assert [g.kl for g in found] == pytest.approx(exact, rel=0.02, abs=1e-3)
@@ -137,18 +161,24 @@ def test_solvers_draw_the_mixture(schedule, solver):
     means = torch.tensor([[-2.0, 0.0], [2.0, 1.0]], dtype=torch.float64)
     target = points(means, torch.tensor([0.3, 0.7], dtype=torch.float64).log(), 0.3)
     noise = torch.randn(2000, 2, generator=seeded(0, "start"), dtype=torch.float64)
-    x = solver.sample(Exact(unconditional(target), schedule), schedule, noise, None, seeded(0, "steps"))
+    x = solver.sample(
+        Exact(unconditional(target), schedule), schedule, noise, None, seeded(0, "steps")
+    )
     right = x[:, 0] > 0
     assert right.double().mean().item() == pytest.approx(0.7, abs=0.04)
     torch.testing.assert_close(x[right].mean(0), means[1], rtol=0, atol=0.05)
-    torch.testing.assert_close(x[right].std(0), torch.full((2,), 0.3, dtype=torch.float64), rtol=0.1, atol=0)
+    torch.testing.assert_close(
+        x[right].std(0), torch.full((2,), 0.3, dtype=torch.float64), rtol=0.1, atol=0
+    )
 
 
 def test_a_batch_may_ask_for_different_things_in_any_shape():
     laws = {(0,): points(torch.ones(1, 4).double()), (None,): points(torch.zeros(1, 4).double())}
     conditional = lambda asked: unconditional(laws[asked])(asked)  # noqa: E731
     condition = condition_of((0,), 3)._replace(present=torch.tensor([[True], [False], [True]]))
-    clean = Exact(conditional, Flow())(at(0, 3, 4).reshape(3, 1, 2, 2), torch.full((3,), 0.5).double(), condition)
+    clean = Exact(conditional, Flow())(
+        at(0, 3, 4).reshape(3, 1, 2, 2), torch.full((3,), 0.5).double(), condition
+    )
     assert clean.shape == (3, 1, 2, 2)
     assert clean.mean((1, 2, 3)).tolist() == [1, 0, 1]
 
@@ -162,7 +192,9 @@ def test_score_of_a_denoiser():
 def test_nonsense_is_refused():
     with pytest.raises(ValueError, match="negative eigenvalue"):
         mixture(
-            torch.zeros(1).double(), torch.zeros(1, 2).double(), torch.diag(torch.tensor([1.0, -1.0])).double()[None]
+            torch.zeros(1).double(),
+            torch.zeros(1, 2).double(),
+            torch.diag(torch.tensor([1.0, -1.0])).double()[None],
         )
     with pytest.raises(ValueError, match="skew"):
         skewed(3, -0.6)

@@ -1,4 +1,5 @@
-"""Prediction from a world: signals are measured rightly, and order, times and flips follow from them."""
+"""Prediction from a world: signals are measured rightly, and order, times and flips follow from
+them."""
 
 import math
 from dataclasses import dataclass
@@ -9,15 +10,16 @@ import torch
 from recombine.rng import seeded
 from recombine.theory.predict import SPACES, Signals, flip, path, signals
 from recombine.theory.sim import IdentityMapping, second_moment
-from recombine.worlds.world import Rendered, World
 from recombine.worlds.circles import Circles
 from recombine.worlds.factors import Factor, FactorSpace
 from recombine.worlds.shapes2d import Shapes2D
+from recombine.worlds.world import Rendered, World
 
 
 @dataclass(frozen=True)
 class Axes(World):
-    """Structured identity mapping as a world: a picture is its own values, two numbers beside each other, and a nuisance."""
+    """Structured identity mapping as a world: a picture is its own values, two numbers beside each
+    other, and a nuisance."""
 
     mu: tuple[float, float] = (1.0, 2.0)
     sigma: tuple[float, float] = (0.3, 0.1)
@@ -67,9 +69,9 @@ def test_in_the_theorys_world_all_four_spaces_agree_at_the_raw_scale():
 def test_the_pixel_signal_of_colour_is_its_distance_times_the_root_of_the_area():
     world = Circles(color_signal=0.3, wander=0.0, size_spread=0.0)
     found = dict(zip(("color", "size"), signals(world, "pixels", count=64).mu, strict=True))
-    one = world.render_values(torch.tensor([[1.0, 1, 1, 0.65]]), torch.full((1, 2), 0.5), torch.zeros(1, 3))[
-        0, 0
-    ]
+    one = world.render_values(
+        torch.tensor([[1.0, 1, 1, 0.65]]), torch.full((1, 2), 0.5), torch.zeros(1, 3)
+    )[0, 0]
     assert found["color"] == pytest.approx(math.sqrt(2) * 0.3 * float(one.norm()), rel=1e-4)
 
 

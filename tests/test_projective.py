@@ -45,18 +45,24 @@ def test_blocks_cover_every_pixel_once_and_inactive_sets_follow_the_background()
         assert sorted(i for b in CPC(asked) for i in b.pixels) == list(range(8))
     (rest,) = [b for b in CPC((0, None, 1)) if b.pixels == (2, 3, 6, 7)]
     x, _ = at(dim=4)
-    torch.testing.assert_close(rest.law.log_density(x), CPC.background.marginal((2, 3, 6, 7)).log_density(x))
+    torch.testing.assert_close(
+        rest.law.log_density(x), CPC.background.marginal((2, 3, 6, 7)).log_density(x)
+    )
 
 
 def test_sets_in_any_order_of_pixels():
     rng = seeded(2, "mixed")
     law = Projective(
-        ((3, 0), (1,)), ((random_mixture(2, 2, rng),), (random_mixture(2, 1, rng),)), random_mixture(2, 4, rng)
+        ((3, 0), (1,)),
+        ((random_mixture(2, 2, rng),), (random_mixture(2, 1, rng),)),
+        random_mixture(2, 4, rng),
     )
     x, _ = at(dim=4)
     density = joined(law((0, 0))).log_density(x)
     parts = law.parts[0][0].log_density(x[:, [3, 0]]) + law.parts[1][0].log_density(x[:, [1]])
-    torch.testing.assert_close(density, parts + law.background.marginal((2,)).log_density(x[:, [2]]))
+    torch.testing.assert_close(
+        density, parts + law.background.marginal((2,)).log_density(x[:, [2]])
+    )
 
 
 def test_the_best_local_denoiser_keeps_marginals_and_has_the_least_loss_of_local_ones():
@@ -68,7 +74,8 @@ def test_the_best_local_denoiser_keeps_marginals_and_has_the_least_loss_of_local
     t = torch.full((len(clean),), 0.5, dtype=torch.float64)
     x = 0.5 * clean + 0.5 * torch.randn(clean.shape, generator=rng, dtype=torch.float64)
     loss = [
-        (Exact(law, Flow())(x, t, condition_of(asked, len(x))) - clean).square().mean().item() for law in (tilted, local, CPC)
+        (Exact(law, Flow())(x, t, condition_of(asked, len(x))) - clean).square().mean().item()
+        for law in (tilted, local, CPC)
     ]
     assert loss[0] < loss[1] < loss[2]
 
@@ -88,11 +95,13 @@ def test_linking_ties_two_blocks_and_moves_no_marginal():
     x, _ = at(dim=3)
     for i in range(3):
         torch.testing.assert_close(
-            linked.marginal((i,)).log_density(x[:, [i]]), plain.marginal((i,)).log_density(x[:, [i]])
+            linked.marginal((i,)).log_density(x[:, [i]]),
+            plain.marginal((i,)).log_density(x[:, [i]]),
         )
     assert (linked.moments()[1] - plain.moments()[1])[0, 1].abs() > 0.1
     torch.testing.assert_close(
-        joined(Linked(law, 0.9)((0, None, None))).log_weight, joined(law((0, None, None))).log_weight
+        joined(Linked(law, 0.9)((0, None, None))).log_weight,
+        joined(law((0, None, None))).log_weight,
     )
 
 

@@ -256,6 +256,42 @@ def test_no_pictures_are_read_as_none():
     assert Shapes2D().read(torch.zeros(0, 3, 28, 28)).shape == (0, 3)
 
 
+OVERLAP = Shapes2D().calibrated()
+
+
+def test_normal_sizes_are_truncated_to_what_fits():
+    index = torch.tensor(OVERLAP.present).repeat(2000, 1)
+    images, values = OVERLAP.render(index, seeded("cut"))
+    sides = images[:, :, 0], images[:, :, -1], images[:, :, :, 0], images[:, :, :, -1]
+    assert float(values[:, 3].min()) >= 1.5 / 28 - 1e-6
+    assert float((torch.cat(sides, -1) - OVERLAP.background).abs().max()) < 0.5, "soft edges only"
+    low, high = OVERLAP.truncated(torch.tensor([(1, 0, 0), (0, 0, 0), (0, 0, 1)]))
+    assert 0.02 < float(high[0]) < 0.06
+    assert max(float(high[1:].max()), float(low.max())) < 0.02
+    assert not sum(part.any() for part in Shapes2D().truncated(index[:4]))
+
+
+def test_where_sizes_overlap_the_oracle_reads_the_nearest_class():
+    radii = OVERLAP.canonical(torch.tensor([(0, 0, 0), (0, 0, 1)]))[:, 3]
+    for c in OVERLAP.present:
+        index = torch.tensor([c] * 1000)
+        images, values = OVERLAP.render(index, seeded("overlap", c[2]))
+        nearest = (values[:, 3:] - radii).abs().argmin(1)
+        own = float((nearest == c[2]).float().mean())
+        assert abs(own - (0.775, 0.9)[c[2]]) < 0.05
+        shown = torch.stack((index[:, 0], index[:, 1], nearest), 1)
+        assert accuracy(OVERLAP, images, shown) > 0.95
+    assert OVERLAP.overlapping == ("size",)
+    assert Shapes2D().overlapping == ()
+
+
+def test_a_normal_law_of_no_width_renders_centres():
+    world = Shapes2D(size_law="normal", size_jitter=0.0)
+    index = torch.tensor(world.present)
+    radii = world.render(index, seeded("none")).values[:, 3]
+    assert torch.allclose(radii, world.canonical(index)[:, 3], atol=1e-4)
+
+
 def test_config_round_trip_and_digest():
     world = world_at(32)
     assert from_json(to_json(world), World) == world

@@ -16,11 +16,18 @@ def normal(*shape: int, name: str = "x") -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    "task", [IdentityMapping((1.0, 2.0)), IdentityMapping((0.5, 1.0, 3.0), (0.1, 0.5, 1.0)), IdentityMapping((1.0, 2.0), 0.3, origin=True)]
+    "task",
+    [
+        IdentityMapping((1.0, 2.0)),
+        IdentityMapping((0.5, 1.0, 3.0), (0.1, 0.5, 1.0)),
+        IdentityMapping((1.0, 2.0), 0.3, origin=True),
+    ],
 )
 def test_second_moment_of_the_data(task):
     found = sim.second_moment(task.concepts(20_000, 2, seeded(0, "data")))
-    assert (found - torch.diag(task.a[: task.s])).abs().max() < 5 * max(task.mu) / math.sqrt(20_000 * task.clusters)
+    assert (found - torch.diag(task.a[: task.s])).abs().max() < 5 * max(task.mu) / math.sqrt(
+        20_000 * task.clusters
+    )
 
 
 def test_empty_dimensions_have_no_rate_and_no_probe():
@@ -57,13 +64,20 @@ def test_one_layer_closed_form_against_an_ode_solver():
     def pull(_, flat):
         return (-(torch.from_numpy(flat).reshape(d, d) - eye) * a).ravel().numpy()
 
-    solved = solve_ivp(pull, (0, 6), w.numpy().ravel(), "DOP853", t.numpy(), rtol=1e-12, atol=1e-12).y
+    solved = solve_ivp(
+        pull, (0, 6), w.numpy().ravel(), "DOP853", t.numpy(), rtol=1e-12, atol=1e-12
+    ).y
     answer = torch.tensor(solved.T).reshape(-1, d, d) @ z
     assert torch.allclose(sim.one_layer(w[None], a[None], t, z)[0], answer, atol=1e-8)
 
 
 def test_one_layer_runs_many_settings_at_once():
-    a, w, t, z = normal(3, 2, name="a").square(), normal(3, 2, 2), torch.linspace(0, 3, 5).double(), normal(2, name="z")
+    a, w, t, z = (
+        normal(3, 2, name="a").square(),
+        normal(3, 2, 2),
+        torch.linspace(0, 3, 5).double(),
+        normal(2, name="z"),
+    )
     whole = sim.one_layer(w, a, t, z)
     for i in range(3):
         assert torch.allclose(whole[i], sim.one_layer(w[i : i + 1], a[i : i + 1], t, z)[0])
@@ -73,8 +87,13 @@ def test_zero_start_loses_along_the_hypercube_exactly():
     task, t = IdentityMapping((1.0, 2.0, 3.0), 0.2), torch.linspace(0, 2, 5).double()
     points, corners = task.probes()
     for z, v in zip(points, corners, strict=True):
-        loss = sim.probe_loss(sim.one_layer(torch.zeros(1, 3, 3).double(), task.a[None], t, z), z)[0]
-        terms = [bit * m**2 * torch.exp(-2 * a * t) / 2 for bit, m, a in zip(v, task.mu, task.a, strict=True)]
+        loss = sim.probe_loss(sim.one_layer(torch.zeros(1, 3, 3).double(), task.a[None], t, z), z)[
+            0
+        ]
+        terms = [
+            bit * m**2 * torch.exp(-2 * a * t) / 2
+            for bit, m, a in zip(v, task.mu, task.a, strict=True)
+        ]
         assert torch.allclose(loss, sum(terms))
 
 
@@ -86,7 +105,9 @@ def test_train_loss_is_the_loss_on_the_distribution():
     task, w = IdentityMapping((1.0, 2.0), 0.3), normal(2, 2)
     x = task.concepts(50_000, 1, seeded(0, "data"))[0]
     sampled = 0.5 * (x @ w.mT - x).square().sum(-1).mean()
-    assert sim.train_loss(w[None, None], task.a[None])[0, 0] == pytest.approx(float(sampled), rel=0.02)
+    assert sim.train_loss(w[None, None], task.a[None])[0, 0] == pytest.approx(
+        float(sampled), rel=0.02
+    )
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -117,9 +138,14 @@ def test_a_linear_network_cannot_tell_compressed_batches_apart(bias):
 
 def test_networks_of_a_batch_do_not_touch_each_other():
     net, task = mlp.MLP(2, 2), IdentityMapping((1.0, 2.0), 0.3)
-    data, layers = mlp.batches(task.concepts(64, 3, seeded(0, "data")), 32), net.init(3, seeded(0, "init"))
+    data, layers = (
+        mlp.batches(task.concepts(64, 3, seeded(0, "data")), 32),
+        net.init(3, seeded(0, "init")),
+    )
     _, whole = mlp.train(net, layers, data, task.probe[None], 20, 0.05, 5)
-    _, alone = mlp.train(net, [layer[1:2] for layer in layers], data[1:2], task.probe[None], 20, 0.05, 5)
+    _, alone = mlp.train(
+        net, [layer[1:2] for layer in layers], data[1:2], task.probe[None], 20, 0.05, 5
+    )
     assert torch.allclose(whole[1:2], alone, atol=1e-12)
 
 

@@ -27,9 +27,23 @@ def smoke() -> list[dict]:
 
 @pytest.mark.parametrize(
     "assignment",
-    ["sigma=-0.1", "rho=1.5", "rho=-1.01", "d=1", "omega=0", "omega=-1", "omega=2", "mu=[]", "mu=[1,-2]", "mu=[0,0]",
-     "sigma=[1,2,3]", "d=1000", "mu=apple", "grid=1"],
-)  # fmt: skip
+    [
+        "sigma=-0.1",
+        "rho=1.5",
+        "rho=-1.01",
+        "d=1",
+        "omega=0",
+        "omega=-1",
+        "omega=2",
+        "mu=[]",
+        "mu=[1,-2]",
+        "mu=[0,0]",
+        "sigma=[1,2,3]",
+        "d=1000",
+        "mu=apple",
+        "grid=1",
+    ],
+)
 def test_nonsense_gets_one_line(assignment):
     with pytest.raises(UsageError) as error:
         override(SwingBy(), assignment)

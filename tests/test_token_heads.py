@@ -296,6 +296,19 @@ def test_the_floor_bounds_the_likelihood_of_a_point():
         assert float(log_density(mixture, mixture.mean[:, 0]).max()) <= best + 1e-4
 
 
+def test_a_mixture_snaps_samples_to_codes_and_has_a_temperature_of_its_own():
+    h = hidden(50)
+    cool, snaps, plain = Mixture(3, temperature=0.5), Mixture(3, snap=True), Mixture(3)
+    nets = {head: opened(made(head)) for head in (cool, snaps, plain)}
+    half, _ = cool.sample(nets[cool], h, seeded("s"))
+    torch.testing.assert_close(half, plain.sample(nets[plain], h, seeded("s"), 0.5)[0])
+    token, _ = snaps.sample(nets[snaps], h, seeded("s"))
+    free, _ = plain.sample(nets[plain], h, seeded("s"))
+    assert torch.equal(token, CODES[torch.cdist(free, CODES).argmin(1)])
+    with pytest.raises(UsageError, match="no codes to snap to"):
+        Mixture(snap=True).net(WIDTH, DIM, None)
+
+
 # Denoising
 
 
@@ -345,6 +358,7 @@ def test_a_categorical_head_without_its_codebook_is_refused():
         (Mixture, {"components": 0}, "components must be positive"),
         (Mixture, {"floor": 0.0}, "floor 0.0"),
         (Mixture, {"cap": 1.0}, "cap 1.0"),
+        (Mixture, {"temperature": -1.0}, "temperature -1.0"),
         (Denoising, {"steps": 0}, "steps must be positive"),
         (Denoising, {"repeats": 0}, "repeats must be positive"),
     ],

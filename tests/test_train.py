@@ -88,6 +88,14 @@ def test_the_gradient_is_clipped_and_its_true_norm_reported():
     assert clipped.tolist() == [pytest.approx([0.6, 0.8], rel=1e-5)]
 
 
+def test_without_clipping_the_gradient_is_taken_as_it_is():
+    one = torch.nn.Linear(2, 1, bias=False)
+    state = Fit(one, lambda n, x: n(x)[:, 0], TrainConfig(clip=0.0), QUIET)
+    state.advance((torch.tensor([[30.0, 40.0]]),))
+    taken = state.state()["first.weight"] / (1 - state.config.betas[0])
+    assert taken.tolist() == [pytest.approx([30, 40], rel=1e-5)]
+
+
 def test_the_run_ends_with_its_averaged_weights_on_disk_and_the_loss_falls(whole):
     rows = whole.rows()
     assert [r["step"] for r in rows if r["kind"] == "train"] == [2, 4, 6, 8, 10, 12]

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recombine.analysis.estimates import correlation
 from recombine.analysis.table import Table
 from recombine.evaluate.attention_heads import polysemantic, threshold_for
-from recombine.evaluate.circuits import rank_correlation
 from recombine.runs.circuits import PRIMARY_SHARE
 
 VARIANTS = ("maskgit", "jepa")
@@ -97,7 +97,7 @@ def causal(rows: Table, variant: str) -> list[float]:
     rank correlation over heads and factors, one number a seed."""
     sensitivities, effects = head_table(rows, variant), falls(rows, variant)
     pairs = zip(sensitivities.unbind(1), effects.unbind(1), strict=True)
-    return [rank_correlation(a.flatten().tolist(), b.flatten().tolist()) for a, b in pairs]
+    return [_rank_correlation(a.flatten().tolist(), b.flatten().tolist()) for a, b in pairs]
 
 
 class Pair(NamedTuple):
@@ -155,4 +155,11 @@ def agreement(rows: Table, variant: str, rest: str = "") -> list[float]:
     """The rank correlation over units between attribution and ablation, one number a seed."""
     some = [rows.where(kind="unit", variant=variant, seed=s) for s in seeds_of(rows)]
     columns = [(u.column(f"attribution{rest}"), u.column(f"ablation{rest}")) for u in some]
-    return [rank_correlation(*pair) for pair in columns]
+    return [_rank_correlation(*pair) for pair in columns]
+
+
+def _rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+    """Spearman's; 0 where one of the two does not vary."""
+    if len(set(a)) < 2 or len(set(b)) < 2:
+        return 0.0
+    return correlation(a, b)

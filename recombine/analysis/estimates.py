@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import SupportsFloat, SupportsInt
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -15,7 +15,6 @@ Number = float | int
 Values = Sequence[SupportsFloat] | np.ndarray
 
 TAILS = (0.025, 0.975)
-Z95 = 1.959963984540054
 
 CELLS, SPREADS = 256, 15  # of the grid of mu, equally wide on the arcsine scale, and of nu
 EVEN_CELLS = 1000  # of mu, equally wide, where differences are taken
@@ -139,17 +138,6 @@ def correlation_estimate(values: Values, points: int | None = None) -> Estimate:
     half = _student(n - 1) * max(float(z.std(ddof=1)), least) / math.sqrt(n)
     low, high = np.tanh((z.mean() - half, z.mean() + half))
     return _estimate(numbers, low, high, (-1, 1))
-
-
-def wilson(hits: SupportsInt, n: SupportsInt, z: Number = Z95) -> tuple[float, float]:
-    """Wilson's interval of a proportion, `hits` of `n` independent samples; (0, 1) for n = 0."""
-    hits, n = int(hits), int(n)
-    if n == 0:
-        return 0.0, 1.0
-    p, slack = hits / n, z * z / n
-    centre, half = p + slack / 2, z * math.sqrt(p * (1 - p) / n + slack / (4 * n))
-    low = 0.0 if hits == 0 else (centre - half) / (1 + slack)
-    return low, 1.0 if hits == n else (centre + half) / (1 + slack)
 
 
 def rate_intervals(shares: np.ndarray, model: RateModel = MODEL) -> np.ndarray:

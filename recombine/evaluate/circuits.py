@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from recombine.evaluate.capture import Place, captured, cut, watched
-from recombine.evaluate.ranks import spearman
 from recombine.nets.transformer import Block
 
 Loss = Callable[[], Float[Tensor, "b"]]
@@ -109,10 +108,3 @@ def chance(share: float) -> float:
     """The Jaccard overlap to expect of two random circuits that hold this share of very many
     units."""
     return share / (2 - share)
-
-
-def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    """Spearman's; 0 where one of the two does not vary."""
-    if len(set(a)) < 2 or len(set(b)) < 2:
-        return 0.0
-    return spearman(a, b)

@@ -4,10 +4,10 @@ prompted otherwise.
 A picture's coordinate along a factor is the probability, by a probe trained on real pictures, that
 it shows the prompted value. All coordinates at 1 is the prompted composition; 0 is its opposite.
 
-A model may be able to generate what it does not generate when prompted plainly. Three methods tell,
-each with the network as it is: prompt for more than is wanted (`overprompt`), push the embedding of
-the condition along a straight line (`steered`), or give the network the embedding of another
-checkpoint (`patched`)."""
+A model may be able to generate what it does not generate when prompted plainly. Three methods show
+it, each with the network as it is: prompt for more than is wanted (`overprompt`), push the
+embedding of the condition along a straight line (`steered`), or give the network the embedding of
+another checkpoint (`patched`)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

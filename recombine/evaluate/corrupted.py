@@ -66,9 +66,11 @@ def strayed(
     world: World, factors: Int[Tensor, "b k"], how_far: tuple[float, float], rng: torch.Generator
 ) -> Tensor:
     """On the way to a composition that differs in one factor, each factor that has another value as
-    often as any other."""
+    often as any other; none whose classes overlap, since pictures between them are good ones."""
     sizes = torch.tensor(world.space.sizes, device=rng.device)
-    able = torch.tensor([i for i, n in enumerate(world.space.sizes) if n > 1], device=rng.device)
+    several = [i for i, n in enumerate(world.space.sizes) if n > 1]
+    apart = [i for i in several if world.space.factors[i].name not in world.overlapping]
+    able = torch.tensor(apart or several, device=rng.device)
     which = able[torch.randint(len(able), (len(factors), 1), generator=rng, device=rng.device)]
     step = (
         1 + (torch.rand(which.shape, generator=rng, device=rng.device) * (sizes[which] - 1)).long()

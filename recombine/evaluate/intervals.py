@@ -1,28 +1,17 @@
-"""How sure a number is: Wilson intervals for shares, Student's intervals over seeds."""
+"""How sure a proportion of independent samples is. (Over seeds: `analysis.estimates`.)"""
 
 import math
-from collections.abc import Sequence
-from statistics import fmean, stdev
-
-from scipy.special import stdtrit
+from typing import SupportsInt
 
 Z95 = 1.959964
 
 
-def wilson(recall: int, n: int, z: float = Z95) -> tuple[float, float]:
-    """The 95 % interval of a share of which `recall` in `n` were seen; sensible at 0 and at n too."""
+def wilson(hits: SupportsInt, n: SupportsInt, z: float = Z95) -> tuple[float, float]:
+    """Wilson's interval of a proportion, `hits` of `n` independent samples; (0, 1) for n = 0."""
+    hits, n = int(hits), int(n)
     if n == 0:
         return 0.0, 1.0
-    p, slack = recall / n, z * z / n
+    p, slack = hits / n, z * z / n
     centre, half = p + slack / 2, z * math.sqrt(p * (1 - p) / n + slack / (4 * n))
-    return max(0.0, (centre - half) / (1 + slack)), min(1.0, (centre + half) / (1 + slack))
-
-
-def student(values: Sequence[float]) -> tuple[float, float] | None:
-    """Student's 95 % interval of the mean of a few independent values (seeds); None for a single one, which says nothing of
-    its spread."""
-    n = len(values)
-    if n < 2:
-        return None
-    half = float(stdtrit(n - 1, 0.975)) * stdev(values) / math.sqrt(n)
-    return fmean(values) - half, fmean(values) + half
+    low = 0.0 if hits == 0 else (centre - half) / (1 + slack)
+    return low, 1.0 if hits == n else (centre + half) / (1 + slack)

@@ -3,8 +3,11 @@ one interface, and each is tested on real pictures, seen and unseen, before it i
 
 `linear` and `cnn` are closed-set: they give a value for every factor, whatever the picture.
 `open-set` is a CNN with a reject class, trained on corrupted pictures too: an empty picture is not
-a small blue triangle. `closed_set` is the same network without rejection."""
+a small blue triangle. `closed_set` is the same network without rejection. `PaperNet` is paper A's
+linear probe as in its authors' development code."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -73,12 +76,27 @@ class MeanAndMax(nn.Module):
         return torch.cat([x.mean((2, 3)), x.amax((2, 3))], dim=1)
 
 
+class PaperNet(nn.Module):
+    """Paper A's linear probe: raw pixels in [0, 1] -> logits of all factors; the first factor, the
+    shape, has room for three values."""
+
+    open_set = False
+
+    def __init__(self, shape: tuple[int, int, int], space: FactorSpace):
+        super().__init__()
+        self.sizes = [max(3, space.sizes[0]), *space.sizes[1:]]
+        self.body = nn.Linear(math.prod(shape), sum(self.sizes))
+
+    def forward(self, images: Float[Tensor, "b c h w"]) -> list[Float[Tensor, "b _"]]:
+        return list(self.body(images.flatten(1)).split(self.sizes, dim=-1))
+
+
 @dataclass(frozen=True)
 class TrainedProbe:
     """`open-set` rejects where its network says so; every other name is closed-set."""
 
     name: str
-    net: ProbeNet
+    net: ProbeNet | PaperNet
 
     @torch.no_grad()
     def __call__(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
@@ -121,6 +139,20 @@ def score(
     low, high = wilson(hits, n)
     each = {f.name: float(correct[:, i].float().mean()) for i, f in enumerate(space.factors)}
     return {"probe": probe.name, "n": n, "joint": hits / n, "low": low, "high": high, **each}
+
+
+def accuracy_rows(
+    probes: Sequence[Probe],
+    images: Float[Tensor, "n b c h w"],
+    split: Split,
+    space: FactorSpace,
+) -> list[dict[str, Any]]:
+    """What every probe says of pictures of all compositions of a space, in their order."""
+    rows = []
+    for c, some in zip(space.compositions, images, strict=True):
+        about = {"composition": code(c), "level": split.level(c)}
+        rows += [about | score(probe, some, c, space) for probe in probes]
+    return rows
 
 
 def real_accuracy(

@@ -1,4 +1,4 @@
-"""How a condition enters a network: one vector per factor, summed."""
+"""How a condition enters a network: one vector per factor, summed, or one token per factor."""
 
 from typing import Literal
 
@@ -21,12 +21,15 @@ class Conditioning:
     `embedding_scale`: `balanced` embeds all factors at the same scale (values in units of the
     distance between classes, tables that start as large); `raw` takes values as they are and
     small tables, as DiT code commonly does. A factor embedded at a smaller scale is at first
-    explained by the others, and that entanglement stays."""
+    explained by the others, and that entanglement stays.
+    `enters`: `adaln` modulates all norms by the sum over factors; `tokens` puts one token per
+    factor before those of the picture, to which a transformer attends as to any other."""
 
     mode: Literal["continuous", "quantised", "centres"] = "continuous"
     dropout: float = 0.0
     embedding_scale: Literal["balanced", "raw"] = "balanced"
     dropped: Literal["null", "zero"] = "null"
+    enters: Literal["adaln", "tokens"] = "adaln"
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout <= 1:
@@ -92,17 +95,22 @@ class FactorEmbedding(nn.Module):
 
 
 class ConditionEmbedding(nn.Module):
-    """All factors of a space, summed."""
+    """All factors of a space: one vector each (`parts`), or their sum."""
 
     def __init__(self, space: FactorSpace, conditioning: Conditioning, width: int):
         super().__init__()
         self.dims = list(space.dims)
         self.factors = nn.ModuleList(FactorEmbedding(f, conditioning, width) for f in space.factors)
 
-    def forward(self, condition: Condition) -> Float[Tensor, "b d"]:
+    def parts(self, condition: Condition) -> list[Float[Tensor, "b d"]]:
         values = condition.value.split(self.dims, dim=-1)
-        parts = [
+        return [
             embed(condition.index[:, i], value, condition.present[:, i])
             for i, (embed, value) in enumerate(zip(self.factors, values, strict=True))
         ]
-        return torch.stack(parts).sum(0)
+
+    def forward(self, condition: Condition) -> Float[Tensor, "b d"]:
+        return torch.stack(self.parts(condition)).sum(0)
+
+    def tokens(self, condition: Condition) -> Float[Tensor, "b k d"]:
+        return torch.stack(self.parts(condition), 1)

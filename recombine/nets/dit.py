@@ -47,7 +47,8 @@ class DiT(nn.Module):
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))
         self.condition = ConditionEmbedding(space, conditioning, d)
         self.enter = nn.Linear(dim, d)
-        self.trunk = Transformer(config.transformer, self.grid)
+        self.prefix = len(space.factors) if conditioning.enters == "tokens" else 0
+        self.trunk = Transformer(config.transformer, self.grid, self.prefix)
         self.leave = nn.Linear(d, dim)
         nn.init.zeros_(self.leave.weight)
         nn.init.zeros_(self.leave.bias)
@@ -55,6 +56,10 @@ class DiT(nn.Module):
     def forward(
         self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Condition
     ) -> Float[Tensor, "b c h w"]:
-        c = self.time(waves(1000 * t, TIME_WAVES)) + self.condition(condition)
-        tokens = self.trunk(self.enter(to_tokens(x, self.patch)), c)
+        time = self.time(waves(1000 * t, TIME_WAVES))
+        entered = self.enter(to_tokens(x, self.patch))
+        if self.prefix:  # the time modulates all the same
+            tokens = self.trunk(entered, time, self.condition.tokens(condition))
+        else:
+            tokens = self.trunk(entered, time + self.condition(condition))
         return to_grid(self.leave(tokens), self.patch, self.grid[0])

@@ -40,8 +40,12 @@ class CodeNet(nn.Module):
     def nearest(self, token: Float[Tensor, "*s c"]) -> Int[Tensor, "*s"]:
         """The index of the row closest to each token; its own, for a token that is a row. In float64, which neither autocast
         nor TF32 touches: rounded products would mistake close rows for one another."""
-        token, codes = token.double(), self.codes.double()
-        return (codes.square().sum(1) - 2 * token @ codes.T).argmin(-1)
+        return nearest_code(token, self.codes)
+
+
+def nearest_code(token: Float[Tensor, "*s c"], codes: Float[Tensor, "n c"]) -> Int[Tensor, "*s"]:
+    token, codes = token.double(), codes.double()
+    return (codes.square().sum(1) - 2 * token @ codes.T).argmin(-1)
 
 
 class Gaussians(NamedTuple):
@@ -59,8 +63,18 @@ class MixtureNet(nn.Module):
     SPREAD = 0.5
     """The standard deviation of the untrained means across components."""
 
-    def __init__(self, width: int, dim: int, components: int, floor: float, cap: float):
+    def __init__(
+        self,
+        width: int,
+        dim: int,
+        components: int,
+        floor: float,
+        cap: float,
+        codes: Float[Tensor, "n c"] | None = None,
+    ):
         super().__init__()
+        held = codes.detach().clone() if codes is not None else None
+        self.register_buffer("codes", held, persistent=False)
         self.sizes = [components, components * dim, components * dim]
         self.components, self.low, self.range = components, math.log(floor), math.log(cap / floor)
         self.leave = Last(width, sum(self.sizes))

@@ -32,7 +32,9 @@ class MaskedNet(nn.Module):
         self.condition = ConditionEmbedding(space, conditioning, d)
         self.enter = nn.Linear(shape[0] * config.patch**2, d)
         self.hidden = nn.Parameter(0.02 * torch.randn(d))
-        self.trunk = Transformer(config.transformer, self.grid)
+        by_tokens = conditioning.enters == "tokens"
+        self.prefix = len(space.factors) if by_tokens else 0
+        self.trunk = Transformer(config.transformer, self.grid, self.prefix, not by_tokens)
         self.head = head
         self.predictors = nn.ModuleDict({str(i): predictor(d) for i in predicted})
 
@@ -54,6 +56,8 @@ class MaskedNet(nn.Module):
         """The hidden vectors, and the tokens as each block left them."""
         entered = self.enter(tokens)
         entered = torch.where(mask[..., None], self.hidden.to(entered.dtype), entered)
+        if self.prefix:
+            return self.trunk.trace(entered, prefix=self.condition.tokens(condition))
         return self.trunk.trace(entered, self.condition(condition))
 
 

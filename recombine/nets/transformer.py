@@ -1,5 +1,5 @@
-"""The transformer that all families share: tokens in, tokens out, modulated by one vector (adaLN-zero). What
-its outputs mean is decided elsewhere. Submodules are named so that activations can be captured from outside with hooks."""
+"""The transformer that all families share: tokens in, tokens out, modulated by one vector (adaLN-zero) or
+conditioned by tokens. What its outputs mean is decided elsewhere. Submodules are named so that activations can be captured from outside with hooks."""
 
 import math
 
@@ -69,33 +69,70 @@ def modulated(x: Float[Tensor, "b l d"], shift: Float[Tensor, "b #l d"], scale: 
 
 
 class Transformer(nn.Module):
-    """`depth` blocks over a grid of tokens. One matrix makes the modulation of all blocks at once; it starts at zero, so the
-    untrained network is the identity up to its last norm."""
+    """`depth` blocks over a grid of tokens. One matrix makes the modulation of all blocks at once;
+    it starts at zero, so the untrained network is the identity up to its last norm. `prefix`: how
+    many condition tokens stand before those of the grid, with learned positions; all tokens attend
+    to them, and they are not given back. Not `modulated`: shifts, scales and gates are learned
+    constants, and gates start at one, as in a plain transformer."""
 
-    def __init__(self, config: TransformerConfig, grid: tuple[int, int]):
+    def __init__(
+        self,
+        config: TransformerConfig,
+        grid: tuple[int, int],
+        prefix: int = 0,
+        modulated: bool = True,
+    ):
         super().__init__()
-        self.config = config
+        self.config, self.prefix = config, prefix
         self.register_buffer("position", sincos(grid, config.width), persistent=False)
-        self.modulation = nn.Linear(config.width, (6 * config.depth + 2) * config.width)
+        if modulated:
+            self.modulation = nn.Linear(config.width, (6 * config.depth + 2) * config.width)
+        else:
+            self.constant = nn.Parameter(_open_gates(config))
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.depth))
         self.apply(_xavier)
-        nn.init.zeros_(self.modulation.weight)
+        if modulated:
+            nn.init.zeros_(self.modulation.weight)
+        if prefix:
+            self.prefix_position = nn.Parameter(0.02 * torch.randn(prefix, config.width))
 
-    def forward(self, x: Float[Tensor, "b l d"], condition: Float[Tensor, "b d"]) -> Float[Tensor, "b l d"]:
-        return self.trace(x, condition)[0]
+    def forward(
+        self,
+        x: Float[Tensor, "b l d"],
+        condition: Float[Tensor, "b d"] | None = None,
+        prefix: Float[Tensor, "b k d"] | None = None,
+    ) -> Float[Tensor, "b l d"]:
+        return self.trace(x, condition, prefix)[0]
 
     def trace(
-        self, x: Float[Tensor, "b l d"], condition: Float[Tensor, "b d"]
+        self,
+        x: Float[Tensor, "b l d"],
+        condition: Float[Tensor, "b d"] | None = None,
+        prefix: Float[Tensor, "b k d"] | None = None,
     ) -> tuple[Float[Tensor, "b l d"], list[Float[Tensor, "b l d"]]]:
-        """The answer, and the tokens as each block left them."""
+        """The answer, and the tokens as each block left them; without those of the prefix."""
         width, depth = self.config.width, self.config.depth
-        modulation = self.modulation(F.silu(condition))
+        modulation = self._modulation(x, condition)
         *each, last = modulation.split([6 * width] * depth + [2 * width], dim=-1)
         x, states = x + self.position.to(x.dtype), []
+        if prefix is not None:
+            x = torch.cat([(prefix + self.prefix_position).to(x.dtype), x], dim=1)
         for block, m in zip(self.blocks, each, strict=True):
             x = block(x, m)
-            states.append(x)
-        return modulated(x, *last[:, None].chunk(2, dim=-1)), states
+            states.append(x[:, self.prefix :])
+        return modulated(x[:, self.prefix :], *last[:, None].chunk(2, dim=-1)), states
+
+    def _modulation(self, x: Tensor, condition: Tensor | None) -> Float[Tensor, "b m"]:
+        if condition is None:
+            return self.constant.to(x.dtype).expand(len(x), -1)
+        return self.modulation(F.silu(condition))
+
+
+def _open_gates(config: TransformerConfig) -> Float[Tensor, "m"]:
+    """The modulation of a plain transformer: gates of one, all else zero."""
+    block = torch.zeros(6, config.width)
+    block[[2, 5]] = 1
+    return torch.cat([block.flatten().repeat(config.depth), torch.zeros(2 * config.width)])
 
 
 def _xavier(module: nn.Module) -> None:

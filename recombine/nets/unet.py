@@ -129,6 +129,8 @@ class UNet(nn.Module):
     ):
         super().__init__()
         config.check(shape)
+        if conditioning.enters == "tokens":
+            raise UsageError("conditioning.enters=tokens: only a transformer has tokens")
         w, d, n, self.fold = config.widths, config.embedding, config.blocks, config.fold
         channels = shape[0] * config.fold**2
         self.time = nn.Sequential(nn.Linear(TIME_WAVES, d), nn.SiLU(), nn.Linear(d, d))

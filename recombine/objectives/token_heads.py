@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from recombine.config import UsageError, config
-from recombine.nets.head_nets import CodeNet, DenoisingNet, Gaussians, MixtureNet
+from recombine.nets.head_nets import CodeNet, DenoisingNet, Gaussians, MixtureNet, nearest_code
 from recombine.objectives.diffusion import Diffusion, Draw
 from recombine.objectives.solvers import Heun
 
@@ -102,11 +102,14 @@ class Mixture(Head):
     a draw may then be nearer to another code, one that decodes alike.
     Lower is worse in another way too: a token counts in the gradient as 1 / scale^2, so those that
     are certain drown those that are not. The temperature scales the standard deviations and leaves the weights alone, as
-    GIVT does: at 0 a draw is the mean of a component, which is itself still drawn by its weight."""
+    GIVT does: at 0 a draw is the mean of a component, which is itself still drawn by its weight. `temperature` multiplies that of decoding, for this
+    head alone. `snap`: a sampled token becomes the nearest code, as the decoder knows no others."""
 
     components: int = 16
     floor: float = 0.05
     cap: float = 2.0
+    snap: bool = False
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         if self.components < 1:
@@ -115,9 +118,14 @@ class Mixture(Head):
             raise ValueError(f"floor {self.floor} is not between 0 and 0.5")
         if self.cap <= 1:
             raise ValueError(f"cap {self.cap} is not above 1, the standard deviation of tokens")
+        if self.temperature < 0:
+            raise ValueError(f"temperature {self.temperature} must not be negative")
 
     def net(self, width: int, dim: int, codes: Float[Tensor, "n c"] | None) -> MixtureNet:
-        return MixtureNet(width, dim, self.components, self.floor, self.cap)
+        if self.snap and codes is None:
+            raise UsageError("snap: this tokenizer has no codes to snap to")
+        known = codes if self.snap else None
+        return MixtureNet(width, dim, self.components, self.floor, self.cap, known)
 
     def draw(self, shape: tuple[int, int, int], rng: torch.Generator) -> tuple[Tensor, ...]:
         return ()
@@ -135,7 +143,8 @@ class Mixture(Head):
         index = choose(mixture.log_weight, rng)
         mean, scale = mixture.mean[rows, index], mixture.log_scale[rows, index].exp()
         noise = torch.randn(mean.shape, generator=rng, device=mean.device)
-        token = mean + temperature * scale * noise
+        token = mean + self.temperature * temperature * scale * noise
+        token = net.codes[nearest_code(token, net.codes)] if self.snap else token
         return token, log_density(mixture, token)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ class Command:
     device: str = "auto"
     out: str = "out"
     workers: int = 1
+    finder: str = "recombine.studies:find"
+    """The function that finds a study by its name; a worker imports it."""
+
+    def find(self, name: str) -> Any:
+        module, _, function = self.finder.partition(":")
+        return getattr(import_module(module), function)(name)
 
     def write(self, path: Path) -> Path:
         write_json(path, asdict(self))
@@ -51,11 +58,9 @@ class Planned:
 
 def planned(command: Command) -> list[Planned]:
     """The jobs of every study, checked: settings that do not fit each other are refused before anything runs."""
-    from recombine.studies import find
-
     made = []
     for name in command.studies:
-        study = find(name)
+        study = command.find(name)
         settings = override(study.settings(command.scale), *command.changes)
         jobs = tuple(study.jobs(settings, command.seeds))
         for task in ancestors(job.task for job in jobs):

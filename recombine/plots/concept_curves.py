@@ -55,9 +55,10 @@ def trajectories(rows: Table, line: list[Outcome], folder: Path) -> Figure:
     figure = Figure(
         "trajectories",
         "Where the unseen composition goes",
-        "Prompted for small blue circles, which it never saw: the network's samples in concept space (above; dots are "
-        "checkpoints, thin lines are seeds, grey is the time before it generates anything as prompted, red is where it turns). "
-        "Below, the two-layer model of the theory, given nothing but the signals in the world's pixels.",
+        "Prompted for small blue circles, which it never saw: the network's samples in concept "
+        "space (above; dots are checkpoints, thin lines are seeds, grey is the time before it "
+        "generates anything as prompted, red is where it turns). Below, the two-layer model of the"
+        " theory, given nothing but the signals in the world's pixels.",
     )
     size = (2.2 * len(line) + 0.8, 5.0)
     with canvas(
@@ -130,9 +131,9 @@ def over_steps(line: list[Outcome], folder: Path) -> Figure:
     figure = Figure(
         "steps",
         "The unseen composition over training",
-        "First: the probability that a sample is blue and small, mean over seeds (band: smallest to largest), from "
-        "where the model generates anything as prompted. Then the distance from where it should be in concept space, and "
-        "how fast it moves there.",
+        "First: the probability that a sample is blue and small, mean over seeds (band: smallest "
+        "to largest), from where the model generates anything as prompted. Then the distance from "
+        "where it should be in concept space, and how fast it moves there.",
     )
     panels = {
         "joint accuracy, unseen": joint,
@@ -173,8 +174,9 @@ def times(variants: list[Outcome], folder: Path) -> Figure:
     figure = Figure(
         "times",
         "Steps to learn each concept",
-        "When colour and size of the unseen composition reach 0.8 and stay there; small dots are seeds, a triangle at "
-        "the top is a concept never learned. Dashed: 1 / a from the world's pixels, one scale for the whole panel.",
+        "When colour and size of the unseen composition reach 0.8 and stay there; small dots are "
+        "seeds, a triangle at the top is a concept never learned. Dashed: 1 / a from the world's "
+        "pixels, one scale for the whole panel.",
     )
     groups: dict[tuple, list[Outcome]] = {}
     for o in (o for o in variants if o.is_standard):

@@ -23,9 +23,10 @@ def prediction(standard: list[Outcome], folder: Path) -> Figure:
     figure = Figure(
         "prediction",
         "Learning times predicted from the world alone",
-        "Each mark is one factor of one world: the step at which it was learned against 1 / a, with the signal measured in "
-        "four spaces. Squares: balanced embedding scale; triangles: never learned. "
-        "Above: rank correlation. The theory leaves one scale free, so only order counts.",
+        "Each mark is one factor of one world: the step at which it was learned against 1 / a, "
+        "with the signal measured in four spaces. Squares: balanced embedding scale; triangles: "
+        "never learned. Above: rank correlation. The theory leaves one scale free, so only order "
+        "counts.",
     )
     last = max((float(c.steps[-1]) for o in standard for c in o.runs.values()), default=1.0)
     with canvas(folder, figure, 1, len(SPACES), size=(13.2, 3.3), sharey=True) as axes:
@@ -68,9 +69,10 @@ def embedding_scale(pairs: list[tuple[Outcome, Outcome]], folder: Path) -> Figur
     figure = Figure(
         "embedding-scale",
         "The same pictures at two embedding scales",
-        "Probability that a sample of the unseen composition is blue and small. Raw: the condition is the colour and the "
-        "diameter as they are, so a weak colour is also embedded at a small scale. Balanced: the same values in units of the "
-        "distance between classes. Pictures, network and noise are the same; thin lines are seeds.",
+        "Probability that a sample of the unseen composition is blue and small. Raw: the condition"
+        " is the colour and the diameter as they are, so a weak colour is also embedded at a small"
+        " scale. Balanced: the same values in units of the distance between classes. Pictures, "
+        "network and noise are the same; thin lines are seeds.",
     )
     with canvas(
         folder,

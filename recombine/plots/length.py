@@ -7,7 +7,6 @@ from typing import Any
 
 from matplotlib import colormaps
 
-from recombine.analysis.estimates import wilson
 from recombine.analysis.scenes import (
     PAPER,
     criterion,
@@ -20,6 +19,7 @@ from recombine.analysis.scenes import (
 )
 from recombine.analysis.table import Table
 from recombine.evaluate.counting import k_mean
+from recombine.evaluate.intervals import wilson
 from recombine.plots.scene_pictures import GREY, NAMES, color, run_sheet, strips, title
 from recombine.plots.style import INK, Figure, canvas
 

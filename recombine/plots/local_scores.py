@@ -45,10 +45,11 @@ def spread_out(sigmas: list[float], count: int) -> list[float]:
 def jacobians(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "jacobian",
-        "Who listens to whom",
-        "How strongly each pixel of the exact denoiser (row) depends on each noisy pixel (column), root mean square over "
-        "pictures, log scale. Above: a projective composition, blind to its blocks, is block-diagonal to float precision at "
-        "every noise level. Below: the same components weighted anew, no longer a composition.",
+        "Which pixels the score depends on",
+        "How strongly each pixel of the exact denoiser (row) depends on each noisy pixel (column),"
+        " root mean square over pictures, log scale. Above: a projective composition, blind to its"
+        " blocks, is block-diagonal to float precision at every noise level. Below: the same "
+        "components weighted anew, no longer a composition.",
     )
     found = rows.where(kind="jacobian")
     sigmas = spread_out(sorted(set(found.column("sigma"))), 5)
@@ -74,8 +75,9 @@ def toggles(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "toggles",
         "What switching a condition off can be felt by",
-        "Left: change of the score on each group of pixels (row) when one condition (column) is switched off, at σ near 1. "
-        "Right: the largest change outside the condition's own pixels against noise. In a composition it is rounding error.",
+        "Left: change of the score on each group of pixels (row) when one condition (column) is "
+        "switched off, at σ near 1. Right: the largest change outside the condition's own pixels "
+        "against noise. In a composition it is rounding error.",
     )
     found = rows.where(kind="toggle")
     sigma = min(set(found.column("sigma")), key=lambda s: abs(np.log(s)))
@@ -128,9 +130,10 @@ def ties(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "ties",
         "A local score can only draw independent blocks",
-        "Left: the score of each law, integrated around rectangles of own and foreign pixels, gives the interaction in its log "
-        "density; a local score has none. Right: bits shared by the blocks of samples. The joint denoiser draws the data's "
-        "ties; its best local approximation and a block network fitted to the data draw every block right and no tie.",
+        "Left: the score of each law, integrated around rectangles of own and foreign pixels, "
+        "gives the interaction in its log density; a local score has none. Right: bits shared by "
+        "the blocks of samples. The joint denoiser draws the data's ties; its best local "
+        "approximation and a block network fitted to the data draw every block right and no tie.",
     )
     with canvas(folder, figure, 1, 2, (9.4, 3.2), width_ratios=(1.25, 1)) as axes:
         floor = 1e-17
@@ -174,9 +177,10 @@ def kl(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "kl",
         "Noise brings a law to its composition, and the scores keep the account",
-        "Left: KL between a law and the composition it was tilted from (line), and half the score error of all higher noise "
-        "levels (dots): de Bruijn's identity. Right: the score error itself; relative to the score it peaks at intermediate "
-        "noise, near the distance between modes, so 'better at high noise' holds above that scale.",
+        "Left: KL between a law and the composition it was tilted from (line), and half the score "
+        "error of all higher noise levels (dots): de Bruijn's identity. Right: the score error "
+        "itself; relative to the score it peaks at intermediate noise, near the distance between "
+        "modes, so 'better at high noise' holds above that scale.",
     )
     curve = rows.where(kind="kl")
     sigma = curve.column("sigma")
@@ -189,7 +193,7 @@ def kl(rows: Table, folder: Path) -> Figure:
         axes[0].text(
             0.04, 0.08, f"largest difference {100 * worst:.1f} %", transform=axes[0].transAxes
         )
-        axes[0].set(xlabel="noise σ", title="what is left to tell them apart (nats)")
+        axes[0].set(xlabel="noise σ", title="KL that is left (nats)")
         axes[0].legend(loc="upper right")
         axes[1].loglog(sigma, curve.column("error"), color=VIOLET, label="$E\\,|s_p - s_q|^2$")
         axes[1].loglog(

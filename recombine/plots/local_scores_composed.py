@@ -18,8 +18,9 @@ def cosines(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "cosines",
         "Orthogonal directions: necessary, not sufficient, and a matter of coordinates",
-        "Cosines between the directions dᵢ = E[x | cᵢ] − E[x | nothing]. Zero under a composition and any rotation of it; not "
-        "through a skewed or a curved map of the same law; and zero too in a law that is no composition.",
+        "Cosines between the directions dᵢ = E[x | cᵢ] − E[x | nothing]. Zero under a composition "
+        "and any rotation of it; not through a skewed or a curved map of the same law; and zero "
+        "too in a law that is no composition.",
     )
     found = rows.where(kind="cosine")
     cases = list(dict.fromkeys(found.column("case")))
@@ -48,10 +49,11 @@ def lamps(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "lamps",
         "Composing single lamps: everything hangs on the background",
-        "Each part lights one lamp; the composition asks for those marked ▾. One line is one sample drawn with exact composed "
-        "scores. Over the empty background all are lit. Over the average of the parts (Bayes composition) the background takes "
-        "the lamps away again and each is left at about one part in the number of parts. Where other lamps are on "
-        "by chance, independently, both backgrounds work.",
+        "Each part lights one lamp; the composition is prompted for those marked ▾. One line is "
+        "one sample drawn with exact composed scores. Over the empty background all are lit. Over "
+        "the average of the parts (Bayes composition) the background takes the lamps away again "
+        "and each is left at about one part in the number of parts. Where other lamps are on by "
+        "chance, independently, both backgrounds work.",
     )
     summary, found = rows.where(kind="lamps"), rows.where(kind="lamp")
     with canvas(folder, figure, 1, len(summary), (9.6, 4.0), sharey=True) as axes:
@@ -92,10 +94,11 @@ def maps(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "maps",
         "Through which maps may one compose scores?",
-        "Two independent features, seen through four invertible maps. Dots: where the composition should put its mass "
-        "(area) and how much too much (red) or too little (blue) reverse diffusion with composed scores puts there. Right: how "
-        "far the composed denoiser is from the composition's own: not at all for rotations; for other maps it is right "
-        "where there is no noise left and wrong on the way there.",
+        "Two independent features, seen through four invertible maps. Dots: where the composition "
+        "should put its mass (area) and how much too much (red) or too little (blue) reverse "
+        "diffusion with composed scores puts there. Right: how far the composed denoiser is from "
+        "the composition's own: not at all for rotations; for other maps it is right where there "
+        "is no noise left and wrong on the way there.",
     )
     names = list(dict.fromkeys(rows.where(kind="map").column("map")))
     with canvas(

@@ -43,10 +43,11 @@ def prompting(runs: list[Prompted], folder: Path) -> Figure:
     figure = Figure(
         "prompting",
         "What the network can generate, and what the plain prompt gets",
-        "Probability of a small blue circle, by the same network at the same step, for different methods of prompting: best "
-        "strength, mean over seeds; thin lines are seeds. Overprompting and pushing the embedding coincide. Patches stand "
-        "at the step of the network that was given an embedding. Where the blue line is high and the grey one low, the "
-        "ability is there and does not show.",
+        "Probability of a small blue circle, by the same network at the same step, for different "
+        "methods of prompting: best strength, mean over seeds; thin lines are seeds. Overprompting"
+        " and pushing the embedding coincide. Patches stand at the step of the network that was "
+        "given an embedding. Where the blue line is high and the grey one low, the ability is "
+        "there and does not show.",
     )
     variants = list(dict.fromkeys(r.variant for r in runs))
     size = (4.2 * len(variants) + 2.0, 3.5)
@@ -82,8 +83,9 @@ def samples(variants: list[Outcome], folder: Path) -> Figure | None:
     figure = Figure(
         "samples",
         "Samples along the way",
-        "The same noise at every checkpoint of one run with a weak colour signal; two samples of each composition. "
-        "The last one was never seen: first a blur, then the small red circle that is known, then blue.",
+        "The same noise at every checkpoint of one run with a weak colour signal; two samples of "
+        "each composition. The last one was never seen: first a blur, then the small red circle "
+        "that is known, then blue.",
     )
     weak = next((o for o in variants if o.facts["weak"]), None)
     if not weak or not weak.runs:
@@ -120,8 +122,9 @@ def emergence(three: list[Outcome], folder: Path) -> Figure:
     figure = Figure(
         "emergence",
         "Three factors at once",
-        "Colour, size and background of the composition in which all three are new. The joint accuracy waits for the "
-        "last factor and then jumps; the mean over factors does not show it.",
+        "Colour, size and background of the composition in which all three are new. The joint "
+        "accuracy waits for the last factor and then jumps; the mean over factors does not show "
+        "it.",
     )
     runs = [c for o in three for c in o.runs.values()]
     begin = min(begins(c) for c in runs)
@@ -156,9 +159,10 @@ def masked(lines: dict[str, list[Outcome]], folder: Path) -> Figure:
     figure = Figure(
         "masked",
         "Captions that leave out the colour",
-        "The captions of a share of the small red training pictures leave out the colour. Left: probability that the unseen "
-        "small blue circle is blue, over training; thin lines are seeds. Right: late in training, seed by seed. A row "
-        "for models conditioned on values, and one for models conditioned on classes.",
+        "The captions of a share of the small red training pictures leave out the colour. Left: "
+        "probability that the unseen small blue circle is blue, over training; thin lines are "
+        "seeds. Right: late in training, seed by seed. A row for models conditioned on values, and"
+        " one for models conditioned on classes.",
     )
     import matplotlib
 

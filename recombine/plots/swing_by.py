@@ -1,5 +1,4 @@
-"""The figures of `swing-by` that tell the story: the detour, why it happens, where, and how
-often."""
+"""The figures of `swing-by` that show the detour and why it happens."""
 
 import math
 from pathlib import Path
@@ -92,10 +91,10 @@ def trajectory(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "trajectory",
         "The answer takes a detour",
-        "The model's answer to the unseen combination, in concept space. Blue: its loss falls; red: it rises, "
-        "while the answer is pulled towards the training cluster of the stronger concept; circles mark where "
-        "it turns. Left: the exact two-layer flow. Right: a four-layer linear network trained by SGD (the seed "
-        "with the largest rise).",
+        "The model's answer to the unseen combination, in concept space. Blue: its loss falls; "
+        "red: it rises, while the answer is pulled towards the training cluster of the stronger "
+        "concept; circles mark where it turns. Left: the exact two-layer flow. Right: a four-layer"
+        " linear network trained by SGD (the seed with the largest rise).",
     )
     own = rows.one(kind="yours.summary")
     with canvas(folder, figure, 1, 2, size=(9.2, 4.3)) as (left, right):
@@ -140,9 +139,10 @@ def story(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "story",
         "Why it swings",
-        "Above: entries of the model W = U Uᵀ over paper time. A minor (off-diagonal) entry grows along and fakes "
-        "the weak concept, until the strong concept, saturating, suppresses it; the weak concept then has to grow "
-        "by itself. Below: what that does to the losses. The training loss never rises.",
+        "Above: entries of the model W = U Uᵀ over paper time. A minor (off-diagonal) entry grows "
+        "along and fakes the weak concept, until the strong concept, saturating, suppresses it; "
+        "the weak concept then has to grow by itself. Below: what that does to the losses. The "
+        "training loss never rises.",
     )
     found = rows.where(kind="yours.curve")
     t, ood, train = curve(rows, "yours.curve", "t", "ood", "train")

@@ -4,8 +4,8 @@ in print."""
 from pathlib import Path
 from typing import Any
 
-from recombine.analysis.estimates import wilson
 from recombine.analysis.table import Table
+from recombine.evaluate.intervals import wilson
 from recombine.plots.style import CYCLE, INK, Figure, canvas
 
 BLUE, RED, GREEN, PURPLE, GOLD = CYCLE[:5]
@@ -26,10 +26,11 @@ def hypercube(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "hypercube",
         "Combinations are learned in order",
-        "Losses of all 16 combinations of four concepts (μ = 1, 2, 3, 4) on the concept hypercube, two-layer ReLU "
-        "networks; a node names the concepts it combines. An edge adds one concept; red edges break the rule that "
-        "more concepts mean more loss. Right: the share of comparable pairs in order (the origin left out); dashed: "
-        "without biases. The rule bends where the added concept is already learned, here 4, and so adds no loss of its own.",
+        "Losses of all 16 combinations of four concepts (μ = 1, 2, 3, 4) on the concept hypercube,"
+        " two-layer ReLU networks; a node names the concepts it combines. An edge adds one "
+        "concept; red edges break the rule that more concepts mean more loss. Right: the share of "
+        "comparable pairs in order (the origin left out); dashed: without biases. The rule bends "
+        "where the added concept is already learned, here 4, and so adds no loss of its own.",
     )
     with canvas(folder, figure, 1, 4, size=(11.0, 3.4), width_ratios=(1, 1, 1, 1.05)) as axes:
         for axis, when in zip(axes[:3], (0, 1, 2), strict=True):
@@ -107,9 +108,9 @@ def networks(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "networks",
         "Deeper and smaller networks swing by more often",
-        "Share of seeds of linear networks, trained by SGD from the usual random start, whose OOD loss rises by "
-        "more than 1 % of its start (bars: 95 % Wilson intervals). Crosses: a replication of the authors' setting "
-        "with 4 to 16 seeds.",
+        "Share of seeds of linear networks, trained by SGD from the usual random start, whose OOD "
+        "loss rises by more than 1 % of its start (bars: 95 % Wilson intervals). Crosses: a "
+        "replication of the authors' setting with 4 to 16 seeds.",
     )
     with canvas(folder, figure, 1, 2, size=(8.0, 3.3), sharey=True) as (left, right):
         for axis, cells, label in (
@@ -134,9 +135,9 @@ def laws(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "laws",
         "Three laws, measured",
-        "Left: steps of SGD to 80 % of a signal against -ln(.2) d / (2 lr a); biases (red) break it. Middle: the "
-        "order of learning flips where diversity outweighs signal. Right: the half-time of the weak concept "
-        "against ln((1-S)/S) / (2a), S = ω(1-ρ²).",
+        "Left: steps of SGD to 80 % of a signal against -ln(.2) d / (2 lr a); biases (red) break "
+        "it. Middle: the order of learning flips where diversity outweighs signal. Right: the "
+        "half-time of the weak concept against ln((1-S)/S) / (2a), S = ω(1-ρ²).",
     )
     with canvas(folder, figure, 1, 3, size=(11.0, 3.4)) as (left, middle, right):
         for bias, colour, label in ((0, BLUE, "without bias"), (1, RED, "with bias")):
@@ -180,10 +181,10 @@ def in_print(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "in-print",
         "Two slips in print",
-        "Left: the published two-layer figure, from its own start. With the second moment A of the text the loss "
-        "never rises noticeably; the rise appears with A². Right: the published 'failure' to learn a weak "
-        "concept. The recurrence on W lets w₁₁ go negative, which no U Uᵀ can be, and then diverges; the same "
-        "start, updated on U, learns it.",
+        "Left: the published two-layer figure, from its own start. With the second moment A of the"
+        " text the loss never rises noticeably; the rise appears with A². Right: the published "
+        "'failure' to learn a weak concept. The recurrence on W lets w₁₁ go negative, which no U "
+        "Uᵀ can be, and then diverges; the same start, updated on U, learns it.",
     )
     with canvas(folder, figure, 1, 2, size=(9.2, 3.6)) as (left, right):
         for variant, colour in (("A", BLUE), ("A^2", RED)):

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 from recombine.analysis.table import Table
 from recombine.plots.style import Figure, canvas
@@ -18,8 +19,9 @@ def phase(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "phase",
         "Where it happens",
-        f"How far the OOD loss rises again, as a share of its start (the line is {RISE:.0%}; the cross is the "
-        "reference setting). Left: it needs a positive correlation of the start and unequal signals. Right: it "
+        f"How far the OOD loss rises again, as a share of its start (the line is {RISE:.0%}; the "
+        "cross is the reference setting). Left: it needs a positive correlation of the start and "
+        "unequal signals. Right: it "
         "fades as the clusters widen and grows with the size of the start.",
     )
     plots = (
@@ -64,70 +66,47 @@ def descents(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "descents",
         "Three concepts, three descents",
-        "Left: the OOD loss from the published start with three concepts, μ = (1, 1.5, 2.2), with the second "
-        "moment A and with A² (as the published figures were integrated). Right: how many descents random "
-        "positive starts give.",
+        "Left: the OOD loss from the published start with three concepts, μ = (1, 1.5, 2.2), with "
+        "the second moment A and with A² (as the published figures were integrated). Right: how "
+        "many descents random positive starts give.",
     )
     with canvas(folder, figure, 1, 2, size=(9.4, 3.7), width_ratios=(1.15, 1)) as (left, right):
-        for variant, colour in (("A", BLUE), ("A^2", RED)):
-            t, loss = curve(rows, "t9.curve", "t", "loss", variant=variant)
-            left.loglog(t, loss, color=colour, label=variant.replace("^2", "²"))
-            at = [k for k in turning_points(loss)]
-            left.plot(
-                [t[k] for k in at], [loss[k] for k in at], "o", color="white", mec=colour, ms=5
-            )
-        left.set(
-            xlabel="paper time",
-            ylabel="OOD loss / loss at start",
-            ylim=(1e-3, 1.4),
-            xlim=(0.04, 110),
-        )
-        left.legend()
-        bars = [("triple", "A"), ("triple", "A^2"), ("quadruple", "A"), ("quadruple", "A^2")]
-        shades = (GREY, GREEN, BLUE, PURPLE)
-        for place, (setting, variant) in enumerate(bars):
-            base = 0.0
-            for row in sorted(
-                rows.where(kind="t9.share", setting=setting, variant=variant),
-                key=lambda r: r["descents"],
-            ):
-                k, share = row["descents"], row["share"]
-                right.barh(
-                    3 - place,
-                    share,
-                    left=base,
-                    color=shades[k - 1],
-                    height=0.62,
-                    label=f"{k}" if place == 3 else None,
-                )
-                if share > 0.04:
-                    right.text(
-                        base + share / 2,
-                        3 - place,
-                        f"{share:.0%}",
-                        ha="center",
-                        va="center",
-                        color="white",
-                        fontsize=8.5,
-                    )
-                base += share
-        right.set_yticks(
-            range(4),
-            [
-                f"{'3' if s == 'triple' else '4'} concepts, {v.replace('^2', '²')}"
-                for s, v in reversed(bars)
-            ],
-        )
-        right.set(
-            xlim=(0, 1), xlabel=f"share of {rows.where(kind='t9.share').unique('seeds')[0]} starts"
-        )
-        right.grid(False)
-        right.legend(
-            title="descents",
-            ncols=4,
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            fontsize=8.5,
-            title_fontsize=8.5,
-        )
+        _published(left, rows)
+        _shares(right, rows.where(kind="t9.share"))
     return figure
+
+
+def _published(axis: Any, rows: Table) -> None:
+    """The loss from the published start, its turns marked."""
+    for variant, colour in (("A", BLUE), ("A^2", RED)):
+        t, loss = curve(rows, "t9.curve", "t", "loss", variant=variant)
+        axis.loglog(t, loss, color=colour, label=variant.replace("^2", "²"))
+        at = turning_points(loss)
+        axis.plot([t[k] for k in at], [loss[k] for k in at], "o", color="white", mec=colour, ms=5)
+    axis.set(xlabel="paper time", ylabel="OOD loss / loss at start")
+    axis.set(ylim=(1e-3, 1.4), xlim=(0.04, 110))
+    axis.legend()
+
+
+def _shares(axis: Any, rows: Table) -> None:
+    """How many descents random starts give, a bar for each setting."""
+    bars = [("triple", "A"), ("triple", "A^2"), ("quadruple", "A"), ("quadruple", "A^2")]
+    for place, (setting, variant) in enumerate(bars):
+        base, y = 0.0, 3 - place
+        mine = rows.where(setting=setting, variant=variant)
+        for row in sorted(mine, key=lambda r: r["descents"]):
+            k, share = row["descents"], row["share"]
+            colour = (GREY, GREEN, BLUE, PURPLE)[k - 1]
+            label = f"{k}" if place == 3 else None
+            axis.barh(y, share, left=base, color=colour, height=0.62, label=label)
+            if share > 0.04:
+                look = {"ha": "center", "va": "center", "color": "white", "fontsize": 8.5}
+                axis.text(base + share / 2, y, f"{share:.0%}", **look)
+            base += share
+    concepts = {"triple": 3, "quadruple": 4}
+    names = [f"{concepts[s]} concepts, {v.replace('^2', '²')}" for s, v in reversed(bars)]
+    axis.set_yticks(range(4), names)
+    axis.set(xlim=(0, 1), xlabel=f"share of {rows.unique('seeds')[0]} starts")
+    axis.grid(False)
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    axis.legend(title="descents", ncols=4, fontsize=8.5, title_fontsize=8.5, **above)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from recombine.config import config
+from recombine.evaluate.ties import labels, marginal_distance, total_correlation
 from recombine.evaluate.violation import interaction, jacobian, lcs_violation, pixel_masks
 from recombine.objectives.process import Flow
 from recombine.objectives.solvers import Heun
@@ -32,6 +33,8 @@ from recombine.theory.projective import (
 )
 
 SIGMA = Exploding(high=1.0, power=1.0)
+
+
 """t is sigma itself."""
 
 
@@ -70,7 +73,7 @@ class LocalScores:
             raise ValueError("blocks >= 2, pixels >= 1, rest >= 0 and modes >= 2 are needed")
         if self.modes**self.blocks > 4096:
             raise ValueError(
-                f"modes^blocks = {self.modes**self.blocks} components are more than the 4096 allowed"
+                f"modes^blocks = {self.modes**self.blocks} components: at most 4096 are allowed"
             )
         if self.tilt <= 0 or not 0 < abs(self.link) < 1:
             raise ValueError(
@@ -86,7 +89,8 @@ class LocalScores:
             or min(self.sobol_points, self.pictures, self.samples, self.steps) < 2
         ):
             raise ValueError(
-                "sigmas must be > 0, levels >= 8, and sobol_points, pictures, samples and steps >= 2"
+                "sigmas must be > 0, levels >= 8, and sobol_points, pictures, samples and steps >="
+                " 2"
             )
         if (
             not self.lit
@@ -229,35 +233,6 @@ def interactions(
             exact = density[0] - density[1] - density[2] + density[3]
             row["integration_error"] = (size - exact).abs().max().item()
         yield row
-
-
-def labels(
-    x: Float[Tensor, "b d"], groups: list[tuple[int, ...]], modes: list[Tensor]
-) -> Int[Tensor, "b g"]:
-    """The nearest mode of every block."""
-    near = [torch.cdist(x[:, list(g)], m).argmin(1) for g, m in zip(groups, modes, strict=True)]
-    return torch.stack(near, 1)
-
-
-def total_correlation(label: Int[Tensor, "b g"]) -> float:
-    """Bits by which the labels tie each other, less the bias of a finite sample (Miller and
-    Madow)."""
-    _, joint = label.unique(dim=0, return_counts=True)
-    alone = [column.unique(return_counts=True)[1] for column in label.T]
-    total = len(label)
-
-    def entropy(counts: Tensor) -> float:
-        share = counts.double() / total
-        return -(share * share.log2()).sum().item() + (len(counts) - 1) / (2 * total * math.log(2))
-
-    return sum(entropy(counts) for counts in alone) - entropy(joint)
-
-
-def marginal_distance(a: Int[Tensor, "b"], b: Int[Tensor, "b"]) -> float:
-    """Total variation between two samples of labels."""
-    size = int(torch.maximum(a.max(), b.max())) + 1
-    shares = [torch.bincount(v, minlength=size).double() / len(v) for v in (a, b)]
-    return (shares[0] - shares[1]).abs().sum().item() / 2
 
 
 def approximation(s: LocalScores, seed: int) -> Iterator[Row]:

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from recombine.config import UsageError, config
 from recombine.evaluate.dependence import dependence
-from recombine.evaluate.probes import score
+from recombine.evaluate.kept_samples import write_kept
+from recombine.evaluate.probes import accuracy_rows
 from recombine.evaluate.sheets import write_sheet
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Guided
@@ -44,7 +45,8 @@ class ModelRun(Task):
     def parents(self) -> tuple[Task, ...]:
         r = self.recipe
         tokenizer = tokenizer_runs(r.tokenizer, r.tokenizer_pictures, r.split)
-        return (*tokenizer, *probe_runs(r.probe_world, r.evaluation.probe_steps))
+        e = r.evaluation
+        return (*tokenizer, *probe_runs(r.probe_world, e.probe_steps, e.paper_probes))
 
     def check(self) -> None:
         self.recipe.check()
@@ -157,20 +159,16 @@ class Model:
 
     def observe(self, step: int) -> list[Row]:
         """Samples of every composition at this step of training, scored by every probe; a sheet of
-        them on disk."""
-        r, compositions = self.recipe, list(self.recipe.world.space.compositions)
-        images = self.sample(compositions, r.evaluation.samples)
-        write_sheet(self.work.folder.path / "samples" / f"step_{step:08d}.png", images[:, :8])
-        probes = open_probes(r.probe_world, r.evaluation.probe_steps, self.work)
-        rows = []
-        for c, some in zip(compositions, images, strict=True):
-            about = {
-                "kind": "accuracy",
-                "step": step,
-                "composition": code(c),
-                "level": r.split.level(c),
-            }
-            rows += [about | score(probe, some, c, r.world.space) for probe in probes]
+        them on disk, and more of them where the recipe keeps some."""
+        r, e, space = self.recipe, self.recipe.evaluation, self.recipe.world.space
+        images = self.sample(list(space.compositions), e.samples)
+        sheet = self.work.folder.path / "samples" / f"step_{step:08d}.png"
+        write_sheet(sheet, images[:, :8])
+        if e.keeps(step, r.train.steps):
+            write_kept(sheet.with_suffix(".npz"), images[:, : e.keep])
+        probes = open_probes(r.probe_world, e.probe_steps, self.work, e.paper_probes)
+        about = {"kind": "accuracy", "step": step}
+        rows = [about | row for row in accuracy_rows(probes, images, r.split, space)]
         return rows + [row | {"step": step} for row in self.condition_dependence()]
 
     @torch.no_grad()
@@ -216,7 +214,8 @@ def check_jobs(recipes: dict[tuple[str, int], Recipe]) -> list[Job]:
     for i, world in enumerate(dict.fromkeys(r.probe_world for r in recipes.values())):
         variant, recipe = next((v, r) for (v, _), r in recipes.items() if r.probe_world == world)
         e = recipe.evaluation
-        check = ProbeCheck(world, e.probe_steps, recipe.split.seen, e.real)
+        seen, papers = recipe.split.seen, e.paper_probes
+        check = ProbeCheck(world, e.probe_steps, seen, e.real, paper_probes=papers)
         jobs.append(Job.of(check, **({"variant": variant} if i else {})))
     return jobs + [job for (v, s), r in recipes.items() for job in ceiling_jobs(r, v, s)]
 
@@ -227,5 +226,8 @@ def ceiling_jobs(recipe: Recipe, variant: str, seed: int) -> list[Job]:
         return []
     made = TokenizerRun.of(recipe.tokenizer, recipe.tokenizer_pictures, recipe.split)
     e = recipe.evaluation
-    check = CeilingRun(made, recipe.probe_world, e.probe_steps, recipe.split.seen, e.real)
+    check = CeilingRun(
+        made, recipe.probe_world, e.probe_steps, recipe.split.seen, e.real,
+        paper_probes=e.paper_probes,
+    )  # fmt: skip
     return [Job.of(check, variant=variant, seed=seed)]

@@ -1,6 +1,7 @@
 """Probes as runs: trained once on real pictures, and tested on real pictures before they are
 believed."""
 
+import copy
 from dataclasses import field, replace
 from typing import Literal
 
@@ -12,6 +13,7 @@ from recombine.evaluate.corrupted import corrupted, imperfect
 from recombine.evaluate.interpolation import interpolation_rows
 from recombine.evaluate.probes import (
     Oracle,
+    PaperNet,
     Probe,
     ProbeNet,
     TrainedProbe,
@@ -21,6 +23,7 @@ from recombine.evaluate.probes import (
     refused,
 )
 from recombine.pipeline.job import Task, Work
+from recombine.rng import seeded
 from recombine.store import Row
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import load_weights, train
@@ -29,9 +32,13 @@ from recombine.worlds.world import INVALID, World
 
 VERSION = 2
 """Rises when a change to the code changes a probe's answers."""
+PAPER_VERSION = 1
+"""The same for the paper's probe."""
 CHECK_VERSION = 2
 """Rises when what is measured of probes changes."""
 Kind = Literal["linear", "cnn", "open-set"]
+EPOCHS = 200
+"""Of the paper's probe, at most."""
 
 
 def _usual() -> TrainConfig:
@@ -98,6 +105,66 @@ class ProbeRun(Task):
         return TrainedProbe(self.kind, net.eval())
 
 
+@config("run/paper-probe")
+class PaperProbeRun(Task):
+    """Paper A's linear probe with its own training: `pictures` fixed pictures, Adam, the weights of
+    the epoch that is best on the `held_out` first ones. What it reads in an empty picture depends
+    on its seed, so several are trained."""
+
+    noun = "paper probe"
+    weights = True
+    world: World
+    seed: int = 0
+    epochs: int = EPOCHS
+    pictures: int = 5000
+    held_out: int = 500
+    batch: int = 128
+    lr: float = 1e-3
+    version: int = field(default=PAPER_VERSION, metadata=ALWAYS)
+
+    def net(self) -> PaperNet:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return PaperNet(self.world.image_shape, self.world.space)
+
+    def run(self, work: Work) -> list[Row]:
+        net = self.net().to(work.runtime.device)
+        best = self.fit(net, work)
+        if work.runtime.rank == 0:
+            work.folder.save_model(dict(net.named_parameters()), self.epochs)
+        return [{"kind": "held out", "joint": best, "n": self.held_out}]
+
+    def fit(self, net: PaperNet, work: Work) -> float:
+        """Train in place; the joint accuracy on held-out pictures of the epoch that is kept."""
+        device = work.runtime.device
+        rng = seeded(self.seed, "paper probe", device=device)
+        table = torch.tensor(self.world.present, device=device)
+        pick = torch.randint(len(table), (self.pictures,), generator=rng, device=device)
+        index = table[pick]
+        images = self.world.render(index, rng).images
+        adam = torch.optim.Adam(net.parameters(), lr=self.lr)
+        best, kept = -1.0, copy.deepcopy(net.state_dict())
+        for _ in range(self.epochs):
+            if work.check:
+                work.check()
+            left = self.pictures - self.held_out
+            order = self.held_out + torch.randperm(left, generator=rng, device=device)
+            for some in order.split(self.batch):
+                adam.zero_grad()
+                factor_loss(net, images[some], index[some]).mean().backward()
+                adam.step()
+            answers = TrainedProbe("paper", net)(images[: self.held_out])
+            accuracy = float((answers == index[: self.held_out]).all(1).float().mean())
+            if accuracy > best:
+                best, kept = accuracy, copy.deepcopy(net.state_dict())
+        net.load_state_dict(kept)
+        return best
+
+    def open(self, work: Work) -> TrainedProbe:
+        net = load_weights(self.net(), work.folder, work.runtime)
+        return TrainedProbe(f"paper {self.seed}", net.eval())
+
+
 def open_set_batch(world: World, index: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """One half good, though not flawless; the other half corrupted, their index INVALID."""
     half = len(index) // 2
@@ -105,17 +172,19 @@ def open_set_batch(world: World, index: Tensor, rng: torch.Generator) -> tuple[T
     return both, torch.cat((index[:half], torch.full_like(index[half:], INVALID)))
 
 
-def probe_runs(world: World, steps: int) -> tuple[ProbeRun, ProbeRun]:
-    """The two probes that are trained for a world: the open-set CNN and the paper's linear one on
-    pixels."""
-    return ProbeRun.of(world, "open-set", steps, lr=4e-3), ProbeRun.of(world, "linear", steps)
+def probe_runs(world: World, steps: int, paper_probes: int = 0) -> tuple[Task, ...]:
+    """The probes that are trained for a world: the open-set CNN, a linear one on pixels, and so
+    many seeds of the paper's own."""
+    papers = (PaperProbeRun(world, seed, min(EPOCHS, steps)) for seed in range(paper_probes))
+    linear = ProbeRun.of(world, "linear", steps)
+    return ProbeRun.of(world, "open-set", steps, lr=4e-3), linear, *papers
 
 
-def open_probes(world: World, steps: int, work: Work) -> list[Probe]:
+def open_probes(world: World, steps: int, work: Work, paper_probes: int = 0) -> list[Probe]:
     """The open-set probe, the same network as a closed-set CNN probe, the world's oracle where it
-    has one, and the paper's linear probe. The first is the primary one."""
-    open_set, linear = (work.open(run) for run in probe_runs(world, steps))
-    return [open_set, open_set.closed_set(), *([Oracle(world)] if world.readable else []), linear]
+    has one, the linear probe, and the seeds of the paper's. The first is the primary one."""
+    open_set, *linear = (work.open(run) for run in probe_runs(world, steps, paper_probes))
+    return [open_set, open_set.closed_set(), *([Oracle(world)] if world.readable else []), *linear]
 
 
 @config("run/probe-check")
@@ -130,12 +199,13 @@ class ProbeCheck(Task):
     seen: tuple[Composition, ...]
     count: int
     version: int = field(default=CHECK_VERSION, metadata=ALWAYS)
+    paper_probes: int = 0
 
     def parents(self) -> tuple[Task, ...]:
-        return probe_runs(self.world, self.steps)
+        return probe_runs(self.world, self.steps, self.paper_probes)
 
     def run(self, work: Work) -> list[Row]:
-        probes = open_probes(self.world, self.steps, work)
+        probes = open_probes(self.world, self.steps, work, self.paper_probes)
         return check_probes(probes, self.world, Split(self.seen), self.count, work.runtime.device)
 
 

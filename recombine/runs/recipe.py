@@ -43,7 +43,9 @@ class Evaluation:
     long the trained probes train, and `probe_version` which they are: scores are kept with the run,
     so they belong to its name. `probe_world`: the world on whose pictures probes are trained, where
     it is not the run's own; to be compared, runs must be scored alike. `real`: on how many real
-    pictures of each composition probes and tokenizers are checked."""
+    pictures of each composition probes and tokenizers are checked. `paper_probes`: how many seeds
+    of paper A's own probe score the samples too. `keep`: how many samples of each composition stay
+    on disk at each of the last `keep_last` checkpoints, for other probes (see `rescoring`)."""
 
     checkpoints: int | tuple[int, ...] = (0,)
     samples: int = 256
@@ -54,9 +56,15 @@ class Evaluation:
     decoding: Decoding = field(default_factory=Decoding)
     probe_world: World | None = None
     real: int = 1024
+    paper_probes: int = 0
+    keep: int = 0
+    keep_last: int = 4
 
     def __post_init__(self) -> None:
-        for name in ("samples", "probe_steps", "real"):
+        for name in ("paper_probes", "keep"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
+        for name in ("samples", "probe_steps", "real", "keep_last"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
         if isinstance(self.checkpoints, int) and self.checkpoints < 1:
@@ -70,6 +78,10 @@ class Evaluation:
             else self.checkpoints
         )
         return tuple(sorted({*(step for step in given if step < steps), steps}))
+
+    def keeps(self, step: int, steps: int) -> bool:
+        """Whether samples of this step, of so many, stay on disk."""
+        return self.keep > 0 and step in self.at(steps)[-self.keep_last :]
 
 
 UNCONDITIONAL = 0.01

@@ -121,12 +121,14 @@ class CeilingRun(Task):
     seen: tuple[Composition, ...]
     count: int
     version: int = field(default=CEILING_VERSION, metadata=ALWAYS)
+    paper_probes: int = 0
 
     def parents(self) -> tuple[Task, ...]:
-        return (self.tokenizer, *probe_runs(self.probe_world, self.probe_steps))
+        probes = probe_runs(self.probe_world, self.probe_steps, self.paper_probes)
+        return (self.tokenizer, *probes)
 
     def run(self, work: Work) -> list[Row]:
-        probes = open_probes(self.probe_world, self.probe_steps, work)
+        probes = open_probes(self.probe_world, self.probe_steps, work, self.paper_probes)
         codec, split = work.open(self.tokenizer), Split(self.seen)
         return ceiling(codec, probes, self.probe_world, split, self.count, work.runtime.device)
 

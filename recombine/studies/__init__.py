@@ -14,6 +14,7 @@ NAMES = (
     "composition",
     "conditioning",
     "objectives",
+    "calibrated",
     "jitter",
     "jitter-by-shape",
     "jitter-by-factor",

@@ -212,8 +212,14 @@ CLAIMS = (
     Claim(
         id="C1",
         paper="C, Fig 6; concept-space papers",
-        statement="Where the colour signal is weak, accuracy on the unseen composition falls before it rises.",
-        expected="a fall of at least 0.1, then above 0.5, at every weak signal (paper: 0.25 to below 0.1, then 0.55); CNN probe",
+        statement=(
+            "Where the colour signal is weak, accuracy on the unseen composition falls before it "
+            "rises."
+        ),
+        expected=(
+            "a fall of at least 0.1, then above 0.5, at every weak signal (paper: 0.25 to below "
+            "0.1, then 0.55); CNN probe"
+        ),
         measure=accuracy_dips,
         trained=True,
         faithful=False,
@@ -223,8 +229,10 @@ CLAIMS = (
         id="C2",
         paper="C, section 5; concept-space papers",
         statement="The stronger the colour signal, the sooner colour is learned.",
-        expected="steps to learn colour fall at every step of the line, over at least 5 signals, rank correlation <= -0.8 "
-        "(paper: 15.7k to 3.3k); CNN probe",
+        expected=(
+            "steps to learn colour fall at every step of the line, over at least 5 signals, rank "
+            "correlation <= -0.8 (paper: 15.7k to 3.3k); CNN probe"
+        ),
         measure=signal_speeds_learning,
         trained=True,
         faithful=False,
@@ -233,9 +241,15 @@ CLAIMS = (
     Claim(
         id="C3",
         paper="C, section 5; concept-space papers",
-        statement="Which concept comes first flips with the ratio of the signals, where the rates a of the theory meet.",
-        expected="with each network: both orders, each in the world where the rates from pixels differ most; and the order that "
-        "they give in at least 90 % of worlds (paper: flip at 0.4 to 0.5); CNN probe",
+        statement=(
+            "Which concept comes first flips with the ratio of the signals, where the rates a of "
+            "the theory meet."
+        ),
+        expected=(
+            "with each network: both orders, each in the world where the rates from pixels differ "
+            "most; and the order that they give in at least 90 % of worlds (paper: flip at 0.4 to "
+            "0.5); CNN probe"
+        ),
         measure=order_flips,
         trained=True,
         faithful=False,
@@ -244,10 +258,14 @@ CLAIMS = (
     Claim(
         id="C4",
         paper="concept-space papers",
-        statement="The ability is there before it shows: prompting for more than blue succeeds while the plain prompt for blue "
-        "still fails.",
-        expected="overprompting >= 0.9 at a checkpoint where the plain prompt is <= 0.4, in most runs in which it fails; CNN "
-        "probe",
+        statement=(
+            "The ability is there before it shows: prompting for more than blue succeeds while the"
+            " plain prompt for blue still fails."
+        ),
+        expected=(
+            "overprompting >= 0.9 at a checkpoint where the plain prompt is <= 0.4, in most runs "
+            "in which it fails; CNN probe"
+        ),
         measure=ability_precedes,
         trained=True,
         faithful=False,
@@ -256,10 +274,14 @@ CLAIMS = (
     Claim(
         id="C5",
         paper="Okawa et al., Fig 6",
-        statement="Compositional ability emerges multiplicatively: with three concepts the joint accuracy jumps late, while the "
-        "mean over concepts grows smoothly.",
-        expected="largest rise of joint >= 1.3 times that of the mean, and halfway at least 10 % later (paper: 0.47 against "
-        "0.16); joint >= 0.5 at the end; CNN probe",
+        statement=(
+            "Compositional ability emerges multiplicatively: with three concepts the joint "
+            "accuracy jumps late, while the mean over concepts grows smoothly."
+        ),
+        expected=(
+            "largest rise of joint >= 1.3 times that of the mean, and halfway at least 10 % later "
+            "(paper: 0.47 against 0.16); joint >= 0.5 at the end; CNN probe"
+        ),
         measure=joint_jumps_late,
         trained=True,
         faithful=False,
@@ -268,9 +290,15 @@ CLAIMS = (
     Claim(
         id="C6",
         paper="concept-space papers",
-        statement="Captions that leave out a colour bend the unseen composition back to the colour seen, and slow learning.",
-        expected="blue (mean of the last quarter) falls with the share of masked captions, by 0.2 or more in all and never by "
-        "less than -0.02; T_color grows, never by less than a factor 0.95; conditioned on values and on classes; CNN probe",
+        statement=(
+            "Captions that leave out a colour bend the unseen composition back to the colour seen,"
+            " and slow learning."
+        ),
+        expected=(
+            "blue (mean of the last quarter) falls with the share of masked captions, by 0.2 or "
+            "more in all and never by less than -0.02; T_color grows, never by less than a factor "
+            "0.95; conditioned on values and on classes; CNN probe"
+        ),
         measure=masking_bends_back,
         trained=True,
         faithful=False,
@@ -279,20 +307,29 @@ CLAIMS = (
     Claim(
         id="B2",
         paper="beyond the papers",
-        statement="The rates of structured identity mapping, computed from a world's own pixels, predict the order in which a "
-        "transformer learns its factors.",
-        expected="rank correlation of predicted and measured times >= 0.7, and the order right in >= 90 % of worlds "
-        "(transformer; CNN probe)",
+        statement=(
+            "The rates of structured identity mapping, computed from a world's own pixels, predict"
+            " the order in which a transformer learns its factors."
+        ),
+        expected=(
+            "rank correlation of predicted and measured times >= 0.7, and the order right in >= 90"
+            " % of worlds (transformer; CNN probe)"
+        ),
         measure=rates_predict_order,
         trained=True,
     ),
     Claim(
         id="B5",
         paper="beyond the papers",
-        statement="The scale of the condition embedding, not pixel contrast, makes a concept weak: the same pictures, with "
-        "conditions in units of the distance between classes, are learned sooner and without the fall.",
-        expected="weakest colour learned in half the steps or fewer, and the fall below 0.1 or halved in every world learned at "
-        "both scales; CNN probe",
+        statement=(
+            "The scale of the condition embedding, not pixel contrast, makes a concept weak: the "
+            "same pictures, with conditions in units of the distance between classes, are learned "
+            "sooner and without the fall."
+        ),
+        expected=(
+            "weakest colour learned in half the steps or fewer, and the fall below 0.1 or halved "
+            "in every world learned at both scales; CNN probe"
+        ),
         measure=embedding_scale_decides,
         trained=True,
     ),

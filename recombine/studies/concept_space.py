@@ -94,7 +94,9 @@ def describe(settings: ConceptSpace) -> dict[str, Any]:
 
 STUDY = Study(
     name="concept-space",
-    question="What does a diffusion model learn first, and what can it generate before it shows it?",
+    question=(
+        "What does a diffusion model learn first, and what can it generate before it shows it?"
+    ),
     paper="C, section 5, and the concept-space papers it builds on",
     about=about(__doc__),
     cost={

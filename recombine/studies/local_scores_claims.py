@@ -158,47 +158,73 @@ CLAIMS = (
     Claim(
         id="L1",
         paper="B, Lemma 1",
-        statement="A conditional projective composition (CPC) has a local conditional score (LCS) at every noise level.",
+        statement=(
+            "A conditional projective composition (CPC) has a local conditional score (LCS) at "
+            "every noise level."
+        ),
         expected="foreign pixels and foreign conditions have effect <= 1e-9 in float64",
         measure=compositions_are_local,
     ),
     Claim(
         id="L2",
         paper="B, Lemma 1",
-        statement="A local conditional score is the score of a CPC; data that is no CPC has cross-block derivatives.",
-        expected="both directions: cross-block derivatives well above 0; local scores integrate and sample to independent "
-        "blocks",
+        statement=(
+            "A local conditional score is the score of a CPC; data that is no CPC has cross-block "
+            "derivatives."
+        ),
+        expected=(
+            "both directions: cross-block derivatives well above 0; local scores integrate and "
+            "sample to independent blocks"
+        ),
         measure=only_compositions_are_local,
     ),
     Claim(
         id="L3",
         paper="B, Lemma 3",
-        statement="Near a CPC: KL(p_t, q_t) falls with noise, and the score error above a level is twice the KL left there.",
+        statement=(
+            "Near a CPC: KL(p_t, q_t) falls with noise, and the score error above a level is twice"
+            " the KL left there."
+        ),
         expected="monotone; integral within 2 % of the KL at every level",
         measure=noise_spends_the_score_error,
     ),
     Claim(
         id="L4",
         paper="B, Lemma 2",
-        statement="Orthogonality of d_i = mu_i - mu_b is necessary, not sufficient, and depends on coordinates.",
-        expected="cosine 0 under a CPC and its rotation; 0 in a law that is no CPC; a skewed map breaks it",
+        statement=(
+            "Orthogonality of d_i = mu_i - mu_b is necessary, not sufficient, and depends on "
+            "coordinates."
+        ),
+        expected=(
+            "cosine 0 under a CPC and its rotation; 0 in a law that is no CPC; a skewed map breaks"
+            " it"
+        ),
         measure=orthogonality_is_a_hint,
     ),
     Claim(
         id="L5",
         paper="Projective Composition, Fig 12",
-        statement="Eight lamps, composing {0, 2, 4, 6}: the empty background composes, Bayes composition does not, clutter "
-        "repairs it.",
-        expected="all lit in >= 95 % over empty and cluttered backgrounds, in <= 5 % over the average of the parts",
+        statement=(
+            "Eight lamps, composing {0, 2, 4, 6}: the empty background composes, Bayes composition"
+            " does not, clutter repairs it."
+        ),
+        expected=(
+            "all lit in >= 95 % over empty and cluttered backgrounds, in <= 5 % over the average "
+            "of the parts"
+        ),
         measure=backgrounds_decide,
     ),
     Claim(
         id="L6",
         paper="Projective Composition, Thm 5.3, 6.1",
-        statement="Composition is exact under factorised conditionals at all t; in feature space only orthogonal maps are "
-        "safe.",
-        expected="composed = exact denoiser (<= 1e-9); a rotation is exact; skew and swirl miss the composition by over twice "
-        "the floor",
+        statement=(
+            "Composition is exact under factorised conditionals at all t; in feature space only "
+            "orthogonal maps are safe."
+        ),
+        expected=(
+            "composed = exact denoiser (<= 1e-9); a rotation is exact; skew and swirl miss the "
+            "composition by over twice the floor"
+        ),
         measure=rotations_are_safe,
     ),
 )

@@ -73,7 +73,7 @@ def runs(s: SwingBy) -> list[SwingByRun]:
 
 
 def jobs(settings: SwingBy, seeds: int) -> list[Job]:
-    """Seeds are part of each experiment, so how many the command asks for does not matter."""
+    """Seeds are part of each experiment, so how many the command has does not matter."""
     return [Job.of(run) for run in runs(settings)]
 
 

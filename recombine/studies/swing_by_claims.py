@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 
 from recombine.analysis.claims import Check, Claim, Finding, Part
-from recombine.analysis.estimates import Estimate, wilson
+from recombine.analysis.estimates import Estimate
 from recombine.analysis.table import Table
+from recombine.evaluate.intervals import wilson
 
 Measure = Callable[[Table], Finding]
 
@@ -153,7 +154,8 @@ T6 = {
 @claim(
     "T6",
     "Sec 4.2",
-    "L/L0 min .1315 at 1.73, max .1635 at 3.31, then 0; train loss monotone; w12 peaks at .1015 where w22=.758",
+    "L/L0 min .1315 at 1.73, max .1635 at 3.31, then 0; train loss monotone; w12 peaks at .1015 "
+    "where w22=.758",
 )
 def t6(rows: Table) -> Finding:
     """Swing-by in the symmetric two-layer model, mu=(1,2), sigma=.05, W(0)=.01[[1,.9],[.9,1]]."""

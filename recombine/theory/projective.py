@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recombine.rng import seeded
-from recombine.theory.mixtures import Prompt, Block, Law, Mixture, mixture
+from recombine.theory.mixtures import Block, Law, Mixture, Prompt, mixture
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -34,9 +34,8 @@ class Projective:
     def __post_init__(self) -> None:
         owned = [i for pixels in self.sets for i in pixels]
         if len(set(owned)) < len(owned) or not set(owned) <= set(range(self.background.dim)):
-            raise ValueError(
-                f"pixel sets must be disjoint and within 0..{self.background.dim - 1}, not {self.sets}"
-            )
+            last = self.background.dim - 1
+            raise ValueError(f"pixel sets must be disjoint and within 0..{last}, not {self.sets}")
         for pixels, laws in zip(self.sets, self.parts, strict=True):
             if any(law.dim != len(pixels) for law in laws):
                 raise ValueError(

@@ -55,7 +55,8 @@ class IdentityMapping:
             raise ValueError(f"sigma={self.sigma}: a standard deviation is not negative")
         if len(self.sigmas) != self.s:
             raise ValueError(
-                f"sigma has {len(self.sigmas)} values and mu has {self.s}: give one number, or one per concept"
+                f"sigma has {len(self.sigmas)} values and mu has {self.s}: "
+                "give one number, or one per concept"
             )
         if self.d is not None and self.d < self.s:
             raise ValueError(f"d={self.d} is less than s={self.s}, the number of concepts in mu")

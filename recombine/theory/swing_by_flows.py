@@ -39,11 +39,20 @@ def reference() -> Iterator[Row]:
     peak = _vertex(w[:, 0, 1], int(w[:, 0, 1].argmax()))
     w11, w22 = _between(w[:, 0, 0], peak), _between(w[:, 1, 1], peak)
     yield row(
-        "t6.summary", low=_between(share, low), low_t=DT * low, high=_between(share, high), high_t=DT * high,
-        end=share[-1], rise=detect.relative_rise(loss)[0], train_rise=detect.relative_rise(train)[0],
-        w12_peak=_between(w[:, 0, 1], peak), w22_at_peak=w22, w11_at_peak=w11,
-        w22_law=(2 * task.a.sum() - w11 * (3 * task.a[0] + task.a[1])) / (3 * task.a[1] + task.a[0]),
-    )  # fmt: skip
+        "t6.summary",
+        low=_between(share, low),
+        low_t=DT * low,
+        high=_between(share, high),
+        high_t=DT * high,
+        end=share[-1],
+        rise=detect.relative_rise(loss)[0],
+        train_rise=detect.relative_rise(train)[0],
+        w12_peak=_between(w[:, 0, 1], peak),
+        w22_at_peak=w22,
+        w11_at_peak=w11,
+        w22_law=(2 * task.a.sum() - w11 * (3 * task.a[0] + task.a[1]))
+        / (3 * task.a[1] + task.a[0]),
+    )
     for i in thin(len(share)):
         entries = {"w11": w[i, 0, 0], "w12": w[i, 0, 1], "w22": w[i, 1, 1]}
         yield row("t6.curve", t=path.t[i], ood=share[i], train=train[0, i] / train[0, 0], **entries)

@@ -18,47 +18,64 @@ MOST_STEPS = 24_000
 
 
 def yours(task: IdentityMapping, omega: float, rho: float) -> Iterator[Row]:
-    """The user's own setting."""
-    d, (task, begin) = task.dim, _folded(task, omega, rho)
-    path, cut = _patient(task, begin)
-    out = path.output(task.probe)
-    loss, train = sim.probe_loss(out, task.probe), sim.train_loss(path.w, task.a[None])
-    rank = task.a[: task.s].argsort(stable=True).tolist()
-    weak, strong = rank[0], rank[-1]
-    shown = sorted({rank[round(i)] for i in torch.linspace(0, task.s - 1, min(task.s, 4)).tolist()})
-    names = [
-        (f"w{i + 1}{j + 1}" if task.s < 10 else f"w{i + 1},{j + 1}", i, j)
-        for i in shown
-        for j in shown
-        if i <= j
-    ]
-    times = detect.learning_times(
-        path.t, path.w[:, :, range(task.s), range(task.s)], torch.ones(task.s)
-    )
-    order = " ".join(str(int(k) + 1) for k in detect.order(times)[0, :16])
+    """The user's own setting: a summary, the curve, and the stages where there are few concepts."""
+    folded, begin = _folded(task, omega, rho)
+    path, is_cut = _patient(folded, begin)
+    out = path.output(folded.probe)
+    ood = sim.probe_loss(out, folded.probe)
+    train = sim.train_loss(path.w, folded.a[None])
+    rank = folded.a[: task.s].argsort(stable=True).tolist()
+    about = {"omega": omega, "rho": rho, "d": task.dim, "s": task.s}
     yield row(
-        "yours.summary", mus=" ".join(f"{m:g}" for m in task.mu[:16]), sigmas=" ".join(f"{x:g}" for x in task.sigmas[:16]),
-        omega=omega, rho=rho, d=d, s=task.s, weak=weak + 1, strong=strong + 1,
-        mu_weak=task.mu[weak], mu_strong=task.mu[strong], sigma_weak=task.sigmas[weak], sigma_strong=task.sigmas[strong],
-        rise=detect.relative_rise(loss)[0], swing_by=int(detect.swings_by(loss)[0]), descents=detect.descents(loss)[0],
-        train_rise=detect.relative_rise(train)[0], order=order, end=loss[0, -1] / loss[0, 0], horizon_cut=int(cut),
-    )  # fmt: skip
-    for i in range(len(path.t)):
+        "yours.summary",
+        mus=" ".join(f"{m:g}" for m in task.mu[:16]),
+        sigmas=" ".join(f"{x:g}" for x in task.sigmas[:16]),
+        **about,
+        **_ends(task, rank[0], rank[-1]),
+        rise=detect.relative_rise(ood)[0],
+        swing_by=int(detect.swings_by(ood)[0]),
+        descents=detect.descents(ood)[0],
+        train_rise=detect.relative_rise(train)[0],
+        order=_order(path, task.s),
+        end=ood[0, -1] / ood[0, 0],
+        horizon_cut=int(is_cut),
+    )
+    names = _entries(task.s, rank)
+    for i, t in enumerate(path.t):
         entries = {name: path.w[0, i, p, q] for name, p, q in names}
-        losses = {"ood": loss[0, i] / loss[0, 0], "train": train[0, i] / train[0, 0]}
-        yield row(
-            "yours.curve", t=path.t[i], x=out[0, i, weak], y=out[0, i, strong], **losses, **entries
-        )
+        losses = {"ood": ood[0, i] / ood[0, 0], "train": train[0, i] / train[0, 0]}
+        answer = {"x": out[0, i, rank[0]], "y": out[0, i, rank[-1]]}
+        yield row("yours.curve", t=t, **answer, **losses, **entries)
     if task.s <= 4:
-        for stage in detect.stages(path.t, path.w[0], task.a, task.s):
-            yield row(
-                "yours.stage",
-                stage=stage.name,
-                entry=stage.entry,
-                by=stage.by,
-                start=stage.start,
-                end=stage.end,
-            )
+        for stage in detect.stages(path.t, path.w[0], folded.a, task.s):
+            span = {"start": stage.start, "end": stage.end}
+            yield row("yours.stage", stage=stage.name, entry=stage.entry, by=stage.by, **span)
+
+
+def _ends(task: IdentityMapping, weak: int, strong: int) -> dict[str, float | int]:
+    """The weakest and the strongest concept, counted from 1, with their signals and diversities."""
+    return {
+        "weak": weak + 1,
+        "strong": strong + 1,
+        "mu_weak": task.mu[weak],
+        "mu_strong": task.mu[strong],
+        "sigma_weak": task.sigmas[weak],
+        "sigma_strong": task.sigmas[strong],
+    }
+
+
+def _order(path: flow.Trajectory, s: int) -> str:
+    """The concepts in the order in which they are learned, the first 16."""
+    times = detect.learning_times(path.t, path.w[:, :, range(s), range(s)], torch.ones(s))
+    return " ".join(str(int(k) + 1) for k in detect.order(times)[0, :16])
+
+
+def _entries(s: int, rank: list[int]) -> list[tuple[str, int, int]]:
+    """The entries of W that are kept: at most four concepts, from the weakest to the strongest."""
+    kept = sorted({rank[round(i)] for i in torch.linspace(0, s - 1, min(s, 4)).tolist()})
+    pairs = [(i, j) for i in kept for j in kept if i <= j]
+    comma = "" if s < 10 else ","
+    return [(f"w{i + 1}{comma}{j + 1}", i, j) for i, j in pairs]
 
 
 def _folded(task: IdentityMapping, omega: float, rho: float) -> tuple[IdentityMapping, Tensor]:

@@ -53,9 +53,15 @@ def depth_and_dimension(seeds: int, steps: int) -> Iterator[Row]:
         rise = detect.relative_rise(loss)
         steep = detect.relative_rise(train)[rise > detect.RISE]
         yield row(
-            "t12", depth=depth, d=d, seeds=len(rise), share=(rise > detect.RISE).double().mean(), largest=rise.max(),
-            train_rise=steep.max() if len(steep) else 0.0, learned=(loss[:, -1] < 0.01 * loss[:, 0]).double().mean(),
-        )  # fmt: skip
+            "t12",
+            depth=depth,
+            d=d,
+            seeds=len(rise),
+            share=(rise > detect.RISE).double().mean(),
+            largest=rise.max(),
+            train_rise=steep.max() if len(steep) else 0.0,
+            learned=(loss[:, -1] < 0.01 * loss[:, 0]).double().mean(),
+        )
         if (depth, d) == (4, 3):
             best = int(torch.where(detect.swings_by(loss), rise, -1).argmax())
             for i in thin(len(t)):
@@ -84,9 +90,16 @@ def truncation(seeds: int, steps: int) -> Iterator[Row]:
         apart = (whole - cut).norm(dim=-1).amax(1) / task.probe.norm()
         swung = [(detect.relative_rise(loss) > detect.RISE) for loss in (before, after)]
         yield row(
-            "t11", sigma=sigma, removed=near, apart_median=apart.median(), apart_max=apart.max(), seeds=seeds,
-            same=(swung[0] == swung[1]).double().mean(), share=swung[0].double().mean(), share_cut=swung[1].double().mean(),
-        )  # fmt: skip
+            "t11",
+            sigma=sigma,
+            removed=near,
+            apart_median=apart.median(),
+            apart_max=apart.max(),
+            seeds=seeds,
+            same=(swung[0] == swung[1]).double().mean(),
+            share=swung[0].double().mean(),
+            share_cut=swung[1].double().mean(),
+        )
 
 
 def hypercube(seeds: int, epochs: int = 6, d: int = 64) -> Iterator[Row]:
@@ -95,7 +108,7 @@ def hypercube(seeds: int, epochs: int = 6, d: int = 64) -> Iterator[Row]:
     task = IdentityMapping((1.0, 2.0, 3.0, 4.0), 0.5, d)
     frame = sim.rotation(d, seeded(0, "rotation"))[: task.s]
     points, corners = task.probes()
-    asked = points[:, : task.s] @ frame
+    inputs = points[:, : task.s] @ frame
     data = mlp.batches(task.concepts(5000, seeds, seeded(0, "hypercube")))
     for bias, depth in itertools.product((True, False), (1, 2)):
         net = mlp.MLP(d, depth, relu=depth > 1, bias=bias)
@@ -106,13 +119,13 @@ def hypercube(seeds: int, epochs: int = 6, d: int = 64) -> Iterator[Row]:
             net,
             net.init(seeds, seeded(0, "nodes")),
             epoch,
-            asked,
+            inputs,
             epochs * length,
             0.1,
             length // 4,
             frame,
         )
-        loss = 0.5 * (out - asked).square().sum(-1)
+        loss = 0.5 * (out - inputs).square().sum(-1)
         kept = detect.ordered_pairs(loss, corners)
         for i, share in enumerate(kept.mean(0)):
             yield row(

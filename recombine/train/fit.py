@@ -29,6 +29,8 @@ own limit of 8, torch stops compiling, and all is slow."""
 
 @config("train")
 class TrainConfig:
+    """How a network is trained. `clip`: the largest norm of a gradient; 0 = not clipped."""
+
     steps: int = 20_000
     batch: int = 256
     lr: float = 3e-4
@@ -42,10 +44,10 @@ class TrainConfig:
     log_every: int = 50
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "lr", "clip", "log_every"):
+        for name in ("steps", "batch", "lr", "log_every"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
-        for name in ("warmup", "weight_decay"):
+        for name in ("warmup", "weight_decay", "clip"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
         if not all(0 <= x < 1 for x in (*self.betas, self.ema)):
@@ -123,7 +125,9 @@ class Fit:
         loss = loss.detach()
         grads = [part.gather() for part in moving]
         norm = torch.stack([torch.linalg.vector_norm(g, dtype=torch.float32) for g in grads]).norm()
-        scale = (self.config.clip / (norm + 1e-6)).clamp(max=1.0)
+        scale = torch.ones_like(norm)
+        if self.config.clip:
+            scale = (self.config.clip / (norm + 1e-6)).clamp(max=1.0)
         with torch.no_grad():
             for part, grad in zip(moving, grads, strict=True):
                 self.adamw(*part.held(), grad, scale, self.scalars, self.config.betas, self.config.weight_decay)

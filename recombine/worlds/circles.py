@@ -150,7 +150,7 @@ class Circles(World):
         return torch.lerp(background[:, :, None, None], values[:, :3, None, None], cover)
 
     def read(self, images: Float[Tensor, "b 3 h w"]) -> Int[Tensor, "b k"]:
-        """Fit a circle (see `circles_read`), then ask of each factor on which side of its gap the
+        """Fit a circle (see `circles_read`), then say for each factor on which side of its gap the
         picture lies. The middle half of the gap between the spreads of two classes belongs to
         neither."""
         circle = circles_read.fit_circles(images)

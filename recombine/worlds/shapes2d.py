@@ -5,6 +5,7 @@ The papers' task is binary: circle or triangle, red or blue, large or small. Eac
 own colour and size, jittered around its class's centre, and these are its `values`: true RGB, and
 the radius as a fraction of the picture."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
 
@@ -22,7 +23,12 @@ COLORS = {"red": (0.9, 0.1, 0.1), "blue": (0.1, 0.1, 0.9), "green": (0.1, 0.9, 0
 RADII = {"large": 8.0 / 28, "small": 4.8 / 28}
 JITTER = 0.06
 """By how much colours and sizes of a class differ where nothing else is said."""
+LEAST = 1.5 / 28
+"""The smallest radius of a normal law: below, a circle and a triangle of 28 pixels look alike."""
+CALIBRATED = {"size_law": "normal", "size_jitter": 0.265, "wander": 0.1, "scale": 0.85}
+"""The settings at which paper A's linear probe reads real pictures as often as in the paper."""
 ShapeName = Literal["circle", "triangle", "square"]
+Law = Literal["uniform", "normal"]
 
 
 class Tables(NamedTuple):
@@ -32,15 +38,19 @@ class Tables(NamedTuple):
     radius: Float[Tensor, "n"]
     reach: Float[Tensor, "n 3"]
     jitter: Float[Tensor, "n 2"]
+    largest: Float[Tensor, "n"]
 
 
 @config("world/shapes2d")
 class Shapes2D(World):
-    """Jitter is uniform: `color_jitter` is added to each channel and clipped to what a screen
-    shows, `size_jitter` is relative. Where some shapes are named in `varying`, these alone jitter
-    so, and the others as usual. A shape of radius r covers the area of a circle of radius r,
-    whatever it is; it always lies wholly inside the picture. `wander` is the share of the free room
-    that its position uses: 1 = anywhere, 0 = always in the middle."""
+    """Jitter is uniform by default: `color_jitter` is added to each channel and clipped to what a
+    screen shows, `size_jitter` is relative. Where some shapes are named in `varying`, these alone
+    jitter so, and the others as usual. Under a normal law the jitter is the standard deviation and
+    classes may overlap; radii are truncated to what fits into the picture (see `truncated`), and
+    the oracle reads the class whose centre is nearest. `scale` multiplies all radii. A shape of
+    radius r covers the area of a circle of radius r, whatever it is; it always lies wholly inside
+    the picture. `wander` is the share of the free room that its position uses: 1 = anywhere, 0 =
+    always in the middle."""
 
     interpolates: ClassVar[bool] = True
     size: int = 28
@@ -52,6 +62,9 @@ class Shapes2D(World):
     background: float = 0.95
     wander: float = 1.0
     varying: tuple[ShapeName, ...] = ()
+    size_law: Law = "uniform"
+    color_law: Law = "uniform"
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         if self.size < 16:
@@ -68,7 +81,8 @@ class Shapes2D(World):
             )
         for name, low, high in (
             ("color_jitter", 0, 0.25),
-            ("size_jitter", 0, 0.2),
+            ("size_jitter", 0, 0.2 if self.size_law == "uniform" else 0.4),
+            ("scale", 0.5, 1),
             ("background", 0.8, 1),
             ("wander", 0, 1),
         ):
@@ -81,9 +95,17 @@ class Shapes2D(World):
             (
                 Factor("shape", self.shapes),
                 Factor("color", self.colors, 3, centre=(0.5,) * 3, unit=(0.8,) * 3),
-                Factor("size", self.sizes, 1, centre=(6.4 / 28,), unit=(3.2 / 28,)),
+                Factor("size", self.sizes, 1, (6.4 / 28 * self.scale,), (3.2 / 28 * self.scale,)),
             )
         )
+
+    @property
+    def overlapping(self) -> tuple[str, ...]:
+        return ("size",) if self.size_law == "normal" and self.size_jitter > JITTER else ()
+
+    def calibrated(self) -> "Shapes2D":
+        """The same with sizes and positions that vary as in paper A's pictures (CALIBRATED)."""
+        return replace(self, **CALIBRATED)
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -101,14 +123,40 @@ class Shapes2D(World):
     def details(self, factors: Int[Tensor, "b 3"], rng: torch.Generator) -> tuple[Tensor, Tensor]:
         """Each picture's own values, and its place in the free room. The same stream gives the same
         whatever the factors."""
-        jitter = 2 * torch.rand(len(factors), 4, generator=rng, device=rng.device) - 1
+        chance = torch.rand(len(factors), 4, generator=rng, device=rng.device)
         place = 0.5 + self.wander * (
             torch.rand(len(factors), 2, generator=rng, device=rng.device) - 0.5
         )
         centre = self.canonical(factors)
         color, size = tables(self, factors.device).jitter[factors[:, 0]].split(1, 1)
-        rgb = (centre[:, :3] + color * jitter[:, :3]).clamp(0, 1)
-        return torch.cat((rgb, centre[:, 3:] * (1 + size * jitter[:, 3:])), 1), place
+        rgb = (centre[:, :3] + color * deviation(chance[:, :3], self.color_law)).clamp(0, 1)
+        away = deviation(self._within_bounds(chance[:, 3:], factors), self.size_law)
+        return torch.cat((rgb, centre[:, 3:] * (1 + size * away)), 1), place
+
+    def _within_bounds(self, chance: Tensor, factors: Tensor) -> Tensor:
+        """A chance in [0, 1) moved between those of the smallest and the largest radius."""
+        if self.size_law == "uniform":
+            return chance
+        low, high = self._bounds(factors)
+        return low + (high - low) * chance
+
+    def _bounds(self, factors: Int[Tensor, "b 3"]) -> tuple[Tensor, Tensor]:
+        """The shares of a normal law below the smallest and below the largest radius that fits."""
+        table, centre = tables(self, factors.device), self.canonical(factors)[:, 3:]
+        spread = table.jitter[factors[:, 0], 1:].clamp(min=1e-6)
+        ends = LEAST, table.largest[factors[:, 0], None]
+        low, high = (torch.special.ndtr((end / centre - 1) / spread) for end in ends)
+        return low, high
+
+    def truncated(
+        self, factors: Int[Tensor, "b 3"]
+    ) -> tuple[Float[Tensor, "b"], Float[Tensor, "b"]]:
+        """How much of a normal law of sizes is cut off: below LEAST, and above what fits."""
+        if self.size_law == "uniform":
+            none = torch.zeros(len(factors), device=factors.device)
+            return none, none
+        low, high = self._bounds(factors)
+        return low[:, 0], 1 - high[:, 0]
 
     def interpolate(
         self,
@@ -181,10 +229,22 @@ class Shapes2D(World):
         """Analysis by synthesis, see `shapes2d_read`."""
         table = tables(self, images.device)
         outlines = tuple(OUTLINES[NAMES.index(name)] for name in self.shapes)
-        jitter = self.color_jitter, self.size_jitter
-        return shapes2d_read.read(
-            images, outlines, table.rgb, table.radius, self.background, jitter
+        reach = {"uniform": 1, "normal": 3}
+        jitter = (
+            reach[self.color_law] * self.color_jitter,
+            reach[self.size_law] * self.size_jitter,
         )
+        nearest = self.size_law == "normal"
+        return shapes2d_read.read(
+            images, outlines, table.rgb, table.radius, self.background, jitter, nearest
+        )
+
+
+def deviation(chance: Float[Tensor, "b n"], law: Law) -> Float[Tensor, "b n"]:
+    """From a chance in [0, 1) to the distance from the centre, in units of the jitter."""
+    if law == "uniform":
+        return 2 * chance - 1
+    return torch.special.ndtri(chance.clamp(1e-6, 1 - 1e-6))
 
 
 @lru_cache(maxsize=64)
@@ -193,7 +253,7 @@ def tables(world: Shapes2D, device: torch.device) -> Tables:
     outlines = [OUTLINES[NAMES.index(name)] for name in world.shapes]
     numbers = (
         [COLORS[name] for name in world.colors],
-        [RADII[name] for name in world.sizes],
+        [world.scale * RADII[name] for name in world.sizes],
         [(o.side, o.up, o.down) for o in outlines],
         [
             (world.color_jitter, world.size_jitter)
@@ -201,5 +261,6 @@ def tables(world: Shapes2D, device: torch.device) -> Tables:
             else (JITTER, JITTER)
             for name in world.shapes
         ],
+        [(1 - 1 / world.size) / max(2 * o.side, o.up + o.down) for o in outlines],
     )
     return Tables(*(torch.tensor(n, device=device) for n in numbers))

@@ -150,11 +150,15 @@ def read(
     radius: Float[Tensor, "m"],
     background: float,
     jitter: tuple[float, float],
+    nearest: bool = False,
 ) -> Int[Tensor, "b 3"]:
     """The indices of outline, colour and radius that each picture shows, or INVALID in all three.
-    `jitter`: the world's own, of colours and of sizes."""
+    `jitter`: the world's own, of colours and of sizes. `nearest`: the class of a size is the one
+    whose centre is nearest in pixels, as it is likelier where sizes overlap; otherwise relative to
+    the class."""
     parts = images.float().split(chunk(images.shape[2], images.device, len(images)))
-    return torch.cat([_read(part, outlines, rgb, radius, background, jitter) for part in parts])
+    world = outlines, rgb, radius, background, jitter, nearest
+    return torch.cat([_read(part, *world) for part in parts])
 
 
 def _read(
@@ -164,6 +168,7 @@ def _read(
     radius: Tensor,
     background: float,
     jitter: tuple[float, float],
+    nearest: bool,
 ) -> Tensor:
     images = images.clamp(0, 1)
     seen = observed_cover(images, *ink_and_background(images))
@@ -175,7 +180,9 @@ def _read(
     pose = torch.stack([f.pose for f in fits])[best, each]
     left = left_over(images, torch.stack([f.cover for f in fits])[best, each])
     off_color, color = (left.ink[:, None] - rgb).abs().amax(2).min(1)
-    off_size, size = (pose[:, 2:] / images.shape[3] / radius - 1).abs().min(1)
+    away = (pose[:, 2:] / images.shape[3] / radius - 1).abs()
+    size = (away * radius if nearest else away).argmin(1)
+    off_size = away.gather(1, size[:, None])[:, 0]
     good = (errors[:, 0] < CLEARER * errors[:, 1]) & (best < len(outlines))
     good &= (
         (left.speckle < SPECKLE) & (left.spot < SPOT) & inside(rivals, best, pose, images.shape[3])

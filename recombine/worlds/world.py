@@ -58,6 +58,12 @@ class World(ABC):
         return at_most_one_new(space) if len(present) == len(space.compositions) else Split(present)
 
     @property
+    def overlapping(self) -> tuple[str, ...]:
+        """The factors whose classes overlap: a picture between two of their values is a good
+        one."""
+        return ()
+
+    @property
     @abstractmethod
     def image_shape(self) -> tuple[int, int, int]:
         """Channels, height, width."""

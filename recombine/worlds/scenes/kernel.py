@@ -84,11 +84,8 @@ def picture(
     used = inside & (sample < samples)
     px = tl.load(grid_x + pixel * samples + sample, used, 0.0)
     py = tl.load(grid_y + pixel * samples + sample, used, 0.0)
-    solids, eye, spot = (
-        things + number * count * SOLID,
-        camera + number * 12,
-        spots + number * 9 * samples + sample,
-    )
+    solids, eye = things + number * count * SOLID, camera + number * 12
+    spot = spots + number * 9 * samples + sample
     ex, ey, ez = three(eye, 1)
     rx, ry, rz = ray_through(eye + 3, px, py)
 
@@ -127,20 +124,10 @@ def picture(
     pixel, inside = pixels_of(tl.arange(0, tile * high), width, height, tile, high)
     to = out + number * 3 * width * height + pixel
     write(to, inside, blend(red, fall_r, shine_r, see_r, metal, rim), samples, lanes)
-    write(
-        to + width * height,
-        inside,
-        blend(green, fall_g, shine_g, see_g, metal, rim),
-        samples,
-        lanes,
-    )
-    write(
-        to + 2 * width * height,
-        inside,
-        blend(blue, fall_b, shine_b, see_b, metal, rim),
-        samples,
-        lanes,
-    )
+    to += width * height
+    write(to, inside, blend(green, fall_g, shine_g, see_g, metal, rim), samples, lanes)
+    to += width * height
+    write(to, inside, blend(blue, fall_b, shine_b, see_b, metal, rim), samples, lanes)
 
 
 @triton.jit

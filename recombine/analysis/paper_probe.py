@@ -1,0 +1,25 @@
+"""Paper A's probe was trained with several seeds: its answers, averaged over them, as one probe."""
+
+import polars as pl
+
+from recombine.analysis.table import Table
+
+PAPER = "paper"
+"""The mean over the probe's seeds, as a probe of its own."""
+KEYS = ("kind", "run", "variant", "seed", "step", "composition", "level")
+
+
+def seeds_of_probe(rows: Table, kind: str = "accuracy") -> list[str]:
+    """The names of the paper's probe, one per seed. LookupError where there are none."""
+    names = [n for n in rows.where(kind=kind).unique("probe") if n.startswith(f"{PAPER} ")]
+    if not names:
+        raise LookupError("no rows of the paper's probe")
+    return sorted(names)
+
+
+def with_paper_probe(rows: Table) -> Table:
+    """The rows, and beside them those of the probe PAPER. LookupError where there are none."""
+    some = rows.frame.filter(pl.col("probe").is_in(seeds_of_probe(rows)))
+    keys = [name for name in KEYS if name in some.columns]
+    means = some.group_by(keys, maintain_order=True).agg(pl.col("joint").mean())
+    return rows + Table(means.with_columns(probe=pl.lit(PAPER)))

@@ -1,0 +1,127 @@
+"""The figures of `calibrated`: what the paper's probe reads of seen classes, level 2 of every
+family over updates by the paper's probe and the oracle, and all levels by the paper's probe."""
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from recombine.analysis.calibrated import NAMES, READS, family_of, gate_values
+from recombine.analysis.levels import curve, seeds_of
+from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
+from recombine.analysis.table import Table
+from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.training import abreast, finish, last_of, panels, variants_of
+
+TITLES = {
+    "maskgit": "MaskGIT",
+    "givt": "GIVT",
+    "mar": "MAR",
+    "dit": "DiT",
+    "dit on vae": "DiT on VAE",
+}
+BAR = 0.27
+"""The width of a bar."""
+
+
+def figures(rows: Table, folder: Path) -> list[Figure]:
+    both = with_paper_probe(rows)
+    return [level_two(rows, folder), all_levels(both, folder), *gate(rows, folder)]
+
+
+def level_two(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "level-2",
+        "Level 2 over updates",
+        "Share of samples that show a small blue triangle, which no training picture is labelled. "
+        "Above by the paper's linear probe: the mean over its seeds, the band from the lowest to "
+        "the highest. Below by the oracle. Lines are means over the seeds of a model (one or two). "
+        "In the paper's Fig 3 MaskGIT ends at 0.01, GIVT at 0.70, MAR at 0.82 and DiT at 0.85.",
+    )
+    families = [f for f in TITLES if f in set(map(family_of, variants_of(rows)))]
+    size = (3.1 * len(families), 6.4)
+    with canvas(folder, figure, 2, len(families), size=size, sharey=True, squeeze=False) as axes:
+        for column, family in zip(axes.T, families, strict=True):
+            mine = [v for v in variants_of(rows) if family_of(v) == family]
+            for variant, color in zip(mine, CYCLE, strict=False):
+                plot_paper(column[0], rows, variant, color)
+                plot_mean(column[1], rows, variant, color)
+            for axis in column:
+                finish(axis, TITLES[family], last_of(rows), False)
+            column[0].set_xlabel("")
+            column[1].set_title("")
+            handles, labels = column[0].get_legend_handles_labels()
+            column[1].legend(
+                handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5
+            )
+        for axis, probe in zip(axes[:, 0], ("paper's probe", "oracle"), strict=True):
+            axis.set_ylabel(f"level 2, {probe}")
+    return figure
+
+
+def plot_paper(axis: Any, rows: Table, variant: str, color: str) -> None:
+    """The mean over the seeds of the paper's probe, and a band over them."""
+    each = [mean_curve(rows, variant, probe) for probe in seeds_of_probe(rows)]
+    steps = sorted(each[0])
+    values = [[one[step] for one in each] for step in steps]
+    low, high = [min(v) for v in values], [max(v) for v in values]
+    axis.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
+    axis.plot(steps, list(map(fmean, values)), color=color, label=short(variant), marker="o", ms=3)
+
+
+def plot_mean(axis: Any, rows: Table, variant: str, color: str) -> None:
+    points = sorted(mean_curve(rows, variant, "oracle").items())
+    if points:
+        axis.plot(*zip(*points, strict=True), color=color, marker="o", ms=3)
+
+
+def mean_curve(rows: Table, variant: str, probe: str) -> dict[int, float]:
+    """Level 2 at every checkpoint, the mean over the seeds of the model."""
+    curves = [dict(curve(rows, variant, s, 2, probe=probe)) for s in seeds_of(rows, variant)]
+    return {step: fmean(c[step] for c in curves if step in c) for step in curves[0]}
+
+
+def short(variant: str) -> str:
+    """A variant inside the panel of its family."""
+    name, _, setup = variant.partition(", ")
+    form = name.removeprefix(family_of(variant)).strip()
+    return ", ".join(part for part in (form, setup) if part) or "as it is"
+
+
+def all_levels(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "levels",
+        "Accuracy per level over updates",
+        "By the paper's linear probe, the mean over its seeds. Of real pictures of seen classes it "
+        "reads 0.80, since sizes overlap. Thin lines are seeds.",
+    )
+    variants = variants_of(rows)
+    return panels(rows, folder, figure, [(v, PAPER) for v in variants], abreast(len(variants)))
+
+
+def gate(rows: Table, folder: Path) -> list[Figure]:
+    """Nothing where no DiT was run."""
+    figure = Figure(
+        "gate",
+        "What the paper's probe reads of seen classes",
+        "Left of each group the paper's own number for samples of its DiT; then real pictures of "
+        "this world, a dot per seed of the probe; then samples of DiT here, a dot per seed of DiT.",
+    )
+    try:
+        values = gate_values(rows)
+    except LookupError:
+        return []
+    bars = {
+        "in the paper": [[READS[c]] for c in READS],
+        "real pictures": [values[c][0] for c in READS],
+        "DiT here": [values[c][1] for c in READS],
+    }
+    with canvas(folder, figure, size=(7.4, 3.2)) as axis:
+        for i, (label, groups) in enumerate(bars.items()):
+            color, at = ("#7A7F87", CYCLE[0], CYCLE[1])[i], [k + BAR * (i - 1) for k in range(4)]
+            axis.bar(at, list(map(fmean, groups)), 0.9 * BAR, color=color, alpha=0.55, label=label)
+            for x, group in zip(at, groups, strict=True):
+                axis.scatter([x] * len(group), group, s=10, color=color, zorder=3)
+        axis.set(ylim=(0, 1.03), ylabel="read as labelled", xticks=range(4))
+        axis.set_xticklabels([NAMES[c] for c in READS])
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return [figure]
