@@ -1,5 +1,6 @@
-"""Runs inside Blender: renders the scenes of job.json with Cycles and writes the seconds per picture. The look
-follows what is published about CLEVR: a grey floor, three area lamps, matte rubber and shiny metal."""
+"""Runs inside Blender: renders the scenes of job.json with Cycles and writes the seconds per
+picture. The look follows what is published about CLEVR: a grey floor, three area lamps, matte
+rubber and shiny metal."""
 
 import json
 import sys
@@ -18,7 +19,10 @@ def material(name: str, rgb: list[float], metal: bool) -> bpy.types.Material:
     made = bpy.data.materials.new(name)
     made.use_nodes = True
     inputs = made.node_tree.nodes["Principled BSDF"].inputs
-    inputs["Base Color"].default_value = (*rgb, 1)  # as CLEVR does: its colours are not taken for sRGB
+    inputs["Base Color"].default_value = (
+        *rgb,
+        1,
+    )  # as CLEVR does: its colours are not taken for sRGB
     inputs["Metallic"].default_value = 1.0 if metal else 0.0
     inputs["Roughness"].default_value = 0.18 if metal else 0.75
     return made
@@ -74,13 +78,19 @@ def stage(job: dict, spec: dict) -> None:
     render.resolution_percentage, render.threads_mode, render.threads = 100, "FIXED", job["threads"]
     render.image_settings.file_format = "PNG"
     scene.view_settings.view_transform = "Standard"
-    scene.cycles.device, scene.cycles.samples, scene.cycles.use_denoising = "CPU", job["samples"], False
+    scene.cycles.device, scene.cycles.samples, scene.cycles.use_denoising = (
+        "CPU",
+        job["samples"],
+        False,
+    )
     scene.cycles.use_adaptive_sampling = False
 
 
 def main(folder: Path) -> None:
     job, seconds = json.loads((folder / "job.json").read_text()), []
-    for i, spec in enumerate([job["scenes"][0], *job["scenes"]]):  # the first is rendered once more, to warm up
+    for i, spec in enumerate(
+        [job["scenes"][0], *job["scenes"]]
+    ):  # the first is rendered once more, to warm up
         stage(job, spec)
         bpy.context.scene.render.filepath = str(folder / f"{max(0, i - 1)}.png")
         began = time.perf_counter()

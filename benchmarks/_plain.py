@@ -1,5 +1,6 @@
-"""The same network and step as the house's, written the plain way: one modulation layer per block, eager execution under
-autocast, default AdamW, a Python loop for the moving average. What `step.py` compares with."""
+"""The same network and step as the house's, written the plain way: one modulation layer per block,
+eager execution under autocast, default AdamW, a Python loop for the moving average. What `step.py`
+compares with."""
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +15,9 @@ class PlainBlock(nn.Module):
         self.norm2 = nn.LayerNorm(width, elementwise_affine=False)
         self.qkv = nn.Linear(width, 3 * width)
         self.proj = nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width)
+        )
         self.ada = nn.Sequential(nn.SiLU(), nn.Linear(width, 6 * width))
         nn.init.zeros_(self.ada[1].weight)
         nn.init.zeros_(self.ada[1].bias)
@@ -59,7 +62,9 @@ class PlainStep:
     def __init__(self, net, device):
         self.net, self.device = net.to(device), device
         self.ema = [p.detach().clone() for p in net.parameters()]
-        self.optimizer = torch.optim.AdamW(net.parameters(), lr=3e-4, betas=(0.9, 0.99), weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            net.parameters(), lr=3e-4, betas=(0.9, 0.99), weight_decay=0.0
+        )
 
     def __call__(self, x, label):
         t, noise = torch.rand(len(x), device=x.device), torch.randn_like(x)

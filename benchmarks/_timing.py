@@ -8,7 +8,8 @@ import torch
 
 
 def seconds(work: Callable[[], object], device: str = "cpu", repeats: int = 5) -> float:
-    """The best of some repeats after one to warm up: the one least disturbed by others on the runtime. None: the one."""
+    """The best of some repeats after one to warm up: the one least disturbed by others on the
+    runtime. None: the one."""
     found = []
     for _ in range(repeats + 1):
         begin = time.perf_counter()
@@ -19,7 +20,9 @@ def seconds(work: Callable[[], object], device: str = "cpu", repeats: int = 5) -
     return min(found[1:] or found)
 
 
-def per_second(work: Callable[[], object], pictures: int, device: str = "cpu", repeats: int = 5) -> float:
+def per_second(
+    work: Callable[[], object], pictures: int, device: str = "cpu", repeats: int = 5
+) -> float:
     return pictures / seconds(work, device, repeats)
 
 

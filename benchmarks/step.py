@@ -1,6 +1,7 @@
-"""One training step of the house (compiled, replayed as a CUDA graph) against the same step written plainly in eager PyTorch
-with autocast: same shapes, batch and precision, side by side in one run, with the share of the matrix-product ceiling that is
-measured in the same run. On a CPU the shapes shrink and only the ratio is of use."""
+"""One training step of the house (compiled, replayed as a CUDA graph) against the same step written
+plainly in eager PyTorch with autocast: same shapes, batch and precision, side by side in one run,
+with the share of the matrix-product ceiling that is measured in the same run. On a CPU the shapes
+shrink and only the ratio is of use."""
 
 import time
 from collections.abc import Iterator
@@ -8,21 +9,26 @@ from collections.abc import Iterator
 import torch
 from _plain import PlainDiT, PlainStep
 
-from recombine.runtime import Runtime
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiT, DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.diffusion import Diffusion
 from recombine.rng import seeded
+from recombine.runtime import Runtime
 from recombine.train.fit import Fit, TrainConfig
 from recombine.worlds.factors import Condition, Factor, FactorSpace
 
-SPACE = FactorSpace((Factor("a", ("0", "1"), 1), Factor("b", ("0", "1"), 1), Factor("c", ("0", "1"), 1)))
+SPACE = FactorSpace(
+    (Factor("a", ("0", "1"), 1), Factor("b", ("0", "1"), 1), Factor("c", ("0", "1"), 1))
+)
 BATCHES = (44, 64, 256)
-SHAPES = {"small": (7, 448, 7, 28, 4, 256)} | {f"large, {b}": (12, 768, 12, 64, 4, b) for b in BATCHES}
-"""depth, width, heads, picture side, patch, batch: 49 and 256 tokens. The large one over several batches: a plain step waits
-for its launches where the batch is small and for memory where it is large, so the ratio depends on it. 44 x 256 tokens are
-whole waves of tiles on the 132 multiprocessors of an H200."""
+SHAPES = {"small": (7, 448, 7, 28, 4, 256)} | {
+    f"large, {b}": (12, 768, 12, 64, 4, b) for b in BATCHES
+}
+"""depth, width, heads, picture side, patch, batch: 49 and 256 tokens. The large one over several
+batches: a plain step waits for its launches where the batch is small and for memory where it is
+large, so the ratio depends on it. 44 x 256 tokens are whole waves of tiles on the 132
+multiprocessors of an H200."""
 TINY = {"small": (2, 64, 2, 28, 4, 8)} | {f"large, {b}": (2, 64, 2, 64, 4, 2) for b in BATCHES}
 
 
@@ -59,7 +65,12 @@ def ceiling(device: torch.device) -> float:
 def ours(shape: tuple[int, ...], runtime: Runtime):
     depth, width, heads, side, patch, batch = shape
     device, objective = runtime.device, Diffusion()
-    net = DiT(DiTConfig(TransformerConfig(depth, width, heads), patch), Conditioning(), (3, side, side), SPACE)
+    net = DiT(
+        DiTConfig(TransformerConfig(depth, width, heads), patch),
+        Conditioning(),
+        (3, side, side),
+        SPACE,
+    )
     precision = "bfloat16" if device.type == "cuda" else "float32"
     fit = Fit(net, objective.loss, TrainConfig(batch=batch, precision=precision), runtime)
     pool = torch.randn(1024, 3, side, side, device=device)

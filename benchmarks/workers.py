@@ -1,5 +1,6 @@
-"""Runs trained at the same time on one GPU, as `recombine run --workers` does: steps per second of all together, beside one
-process alone. In turns, as a GPU does by itself, and side by side, through its multi-process service."""
+"""Runs trained at the same time on one GPU, as `recombine run --workers` does: steps per second of
+all together, beside one process alone. In turns, as a GPU does by itself, and side by side, through
+its multi-process service."""
 
 import sys
 from collections.abc import Iterator
@@ -22,4 +23,8 @@ def main() -> Iterator[dict]:
     with side_by_side(partial(print, file=sys.stderr)) as on:
         if on:
             together = steps_per_second(many, seconds)
-            yield {"name": f"{many} processes side by side", "value": together, "ratio": together / alone} | row
+            yield {
+                "name": f"{many} processes side by side",
+                "value": together,
+                "ratio": together / alone,
+            } | row

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,12 +71,13 @@ def run_command(command: "Command", engine: str = "local", fresh: bool = False) 
 def _summariser(runtime: Any) -> Any:
     """How a study is summarised; None where the packages for it are not installed."""
     try:
-        from recombine.studies.summary import summarise
+        for package in ("polars", "msgspec", "matplotlib"):
+            import_module(package)
     except ModuleNotFoundError as error:
-        if error.name not in ("polars", "msgspec", "matplotlib", "jinja2"):
-            raise
         runtime.log(f"{error.name} is not installed: runs are made here and judged where it is")
         return None
+    from recombine.studies.summary import summarise
+
     return summarise
 
 

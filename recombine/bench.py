@@ -1,5 +1,5 @@
-"""`recombine bench`: runs the files of benchmarks/, each with a `main()` that gives rows, and prints each row as it
-comes; with --json all of them at the end, on standard output."""
+"""`recombine bench`: runs the files of benchmarks/, each with a `main()` that gives rows, and
+prints each row as it comes; with --json all of them at the end, on standard output."""
 
 import json
 import runpy
@@ -14,7 +14,8 @@ from recombine.runtime import commit
 def folder() -> Path:
     package = Path(__file__).parent
     return next(
-        (p for p in (package / "_benchmarks", package.parent / "benchmarks") if p.is_dir()), package / "_benchmarks"
+        (p for p in (package / "_benchmarks", package.parent / "benchmarks") if p.is_dir()),
+        package / "_benchmarks",
     )
 
 
@@ -27,7 +28,9 @@ def run_benchmarks(names: list[str], as_json: bool) -> None:
     for name in names or known:
         for row in runpy.run_path(str(known[name]))["main"]():
             rows.append({"benchmark": name, **row, **made})
-            shown = (f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in rows[-1].items())
+            shown = (
+                f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in rows[-1].items()
+            )
             print("  ".join(shown), file=sys.stderr if as_json else sys.stdout, flush=True)
     if as_json:
         print(json.dumps(rows, indent=1))

@@ -1,4 +1,5 @@
-"""The command line: parsing and printing only. torch is imported when a command needs it, not before."""
+"""The command line: parsing and printing only. torch is imported when a command needs it, not
+before."""
 
 import json
 import signal
@@ -15,21 +16,30 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 Names = Annotated[
     list[str],
-    typer.Argument(metavar="STUDY...", help="Studies to run, 'tour' for every pillar once, or a file of your own."),
+    typer.Argument(
+        metavar="STUDY...",
+        help="Studies to run, 'tour' for every pillar once, or a file of your own.",
+    ),
 ]
 ScaleOption = Annotated[str, typer.Option(help="smoke, laptop or full.")]
 SeedsOption = Annotated[int, typer.Option(help="Number of seeds; 0 = the scale's own (1, 1, 5).")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 OutOption = Annotated[Path, typer.Option(help="Where results go.")]
 SetOption = Annotated[
-    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.train.steps=500.")
+    list[str],
+    typer.Option(
+        "--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.train.steps=500."
+    ),
 ]
 WorkersOption = Annotated[int, typer.Option(help="How many runs are trained at the same time.")]
 EngineOption = Annotated[str, typer.Option(help="Where workers run: local, slurm or ray.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Train again even where a run is on disk.")]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Train again even where a run is on disk.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 DirArgument = Annotated[
-    Path | None, typer.Argument(metavar="[DIR]", help="A results folder; default: the shipped results.")
+    Path | None,
+    typer.Argument(metavar="[DIR]", help="A results folder; default: the shipped results."),
 ]
 
 
@@ -58,7 +68,8 @@ def list_(
     scale: ScaleOption = "laptop",
     json_: JsonOption = False,
 ) -> None:
-    """Every study: its question, paper, claims and cost. Of one study also its settings, all that --set can change."""
+    """Every study: its question, paper, claims and cost. Of one study also its settings, all that
+    --set can change."""
     from recombine.studies import TOUR
     from recombine.studies.catalogue import catalogue
 
@@ -66,12 +77,19 @@ def list_(
         return _print_study(name, _known(scale), json_)
     entries = catalogue()
     if json_:
-        print(json.dumps([*entries, {"name": "tour", "question": "Every pillar once.", "parts": list(TOUR)}], indent=1))
+        print(
+            json.dumps(
+                [*entries, {"name": "tour", "question": "Every pillar once.", "parts": list(TOUR)}],
+                indent=1,
+            )
+        )
         return None
     for e in entries:
         costs = "; ".join(f"{k}: {v}" for k, v in e["cost"].items())
         ids = ", ".join(c["id"] for c in e["claims"])
-        print(f"{e['name']:<17}{e['question']}\n{'':<17}{_source(e)} · claims {ids}\n{'':<17}{costs}\n")
+        print(
+            f"{e['name']:<17}{e['question']}\n{'':<17}{_source(e)} · claims {ids}\n{'':<17}{costs}\n"
+        )
     print(f"{'tour':<17}Every pillar once: {', '.join(TOUR)}.")
     return None
 
@@ -90,13 +108,17 @@ def _print_study(name: str, scale: Any, as_json: bool) -> None:
     study = find(name)
     e, settings = entry(study), dict(leaves(study.settings(scale)))
     if as_json:
-        print(json.dumps(e | {"about": study.about, "scale": scale, "settings": settings}, indent=1))
+        print(
+            json.dumps(e | {"about": study.about, "scale": scale, "settings": settings}, indent=1)
+        )
         return
     print(f"{study.name}: {study.question}\n{_source(e)}\n\n{study.about}\n")
     for claim in study.claims:
         print(f"{claim.id:<5}{claim.statement}\n{'':<5}expected: {claim.expected}")
     print("\n" + "\n".join(f"{k:<7}{v}" for k, v in study.cost.items()))
-    print(f"\nSettings at scale {scale}, for --set path=value; the end of a path will do where it is the only one:\n")
+    print(
+        f"\nSettings at scale {scale}, for --set path=value; the end of a path will do where it is the only one:\n"
+    )
     width = max(map(len, settings))
     print("\n".join(f"  {path:<{width}}  {value}" for path, value in settings.items()))
 
@@ -151,9 +173,12 @@ def _print_summary(folders: list[Path]) -> None:
 def claims(
     directory: DirArgument = None,
     json_: JsonOption = False,
-    again: Annotated[bool, typer.Option("--again", help="Judge and plot the rows anew first.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Judge and plot the rows anew first.")
+    ] = False,
 ) -> None:
-    """The table of all claims: expected, measured, verdict. DIR may also be the folder of one study."""
+    """The table of all claims: expected, measured, verdict. DIR may also be the folder of one
+    study."""
     from recombine.report.claims import claim_files, print_claims, read_claims
 
     paths = claim_files(directory)
@@ -173,7 +198,9 @@ def claims(
 
 @app.command()
 def report(
-    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="A results folder.")] = Path("out"),
+    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="A results folder.")] = Path(
+        "out"
+    ),
     open_: Annotated[bool, typer.Option("--open")] = False,
 ) -> None:
     """One site over everything in DIR."""
@@ -187,11 +214,16 @@ def report(
 
 @app.command()
 def check(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Pictures and a table of their factors.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Pictures and a table of their factors.")
+    ],
     table: Annotated[str, typer.Option(help="The table's name.")] = "factors.csv",
-    size: Annotated[int, typer.Option(help="Crop and scale to a square of this side; 0 = leave as they are.")] = 0,
+    size: Annotated[
+        int, typer.Option(help="Crop and scale to a square of this side; 0 = leave as they are.")
+    ] = 0,
 ) -> None:
-    """What a folder of your own pictures holds, and what a study would make of it; nothing is trained."""
+    """What a folder of your own pictures holds, and what a study would make of it; nothing is
+    trained."""
     from recombine.worlds.folder import Folder
 
     print("\n".join(Folder.open(folder, table, size=size or None).report()))
@@ -199,7 +231,8 @@ def check(
 
 @app.command()
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]")] = None, json_: JsonOption = False
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]")] = None,
+    json_: JsonOption = False,
 ) -> None:
     """The benchmarks: ratios, side by side in one run."""
     from recombine.bench import run_benchmarks
@@ -208,10 +241,13 @@ def bench(
 
 
 def main() -> None:
-    """Exit status: 0 done, 1 a run failed, 2 wrong usage or bad input (one line, no traceback), 130 interrupted."""
+    """Exit status: 0 done, 1 a run failed, 2 wrong usage or bad input (one line, no traceback), 130
+    interrupted."""
     signal.signal(signal.SIGTERM, _interrupted)
     try:
-        if app(sys.argv[1:] or ["--help"], standalone_mode=False) == 130:  # how typer tells of Ctrl-C
+        if (
+            app(sys.argv[1:] or ["--help"], standalone_mode=False) == 130
+        ):  # how typer tells of Ctrl-C
             raise KeyboardInterrupt
     except UsageError as error:
         _stop(str(error), 2)

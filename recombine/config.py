@@ -1,12 +1,14 @@
 """Configs: frozen dataclasses <-> JSON, the digest that names them, and typed overrides.
 
-A config class is declared with `@config("tag")`. Its fields are numbers, strings, booleans, None, tuples, or other configs.
-The JSON form carries the tag under "type", never a class path, so a class can be renamed or moved and its runs keep their
-names. Reading JSON only looks tags up; it imports and executes nothing that the JSON names.
+A config class is declared with `@config("tag")`. Its fields are numbers, strings, booleans, None,
+tuples, or other configs. The JSON form carries the tag under "type", never a class path, so a class
+can be renamed or moved and its runs keep their names. Reading JSON only looks tags up; it imports
+and executes nothing that the JSON names.
 
-Written by hand rather than with msgspec or cattrs: fields are typed by abstract classes (`world: World`) and resolved by
-tag, unknown fields are errors with a suggestion, `--set` paths may be shortened, and defaults stay out of the digest. With
-either library all four remained to be written as hooks, and a GPU machine without it could not train.
+Written by hand rather than with msgspec or cattrs: fields are typed by abstract classes (`world:
+World`) and resolved by tag, unknown fields are errors with a suggestion, `--set` paths may be
+shortened, and defaults stay out of the digest. With either library all four remained to be written
+as hooks, and a GPU machine without it could not train.
 """
 
 import dataclasses
@@ -24,23 +26,28 @@ from typing import Any, Literal, Union, dataclass_transform, get_args, get_origi
 
 JSON = dict[str, Any] | list[Any] | str | int | float | bool | None
 ALWAYS = {"always": True}
-"""Metadata of a field that enters the digest even at its default: the version of what a task computes."""
+"""Metadata of a field that enters the digest even at its default: the version of what a task
+computes."""
 _TAGS: dict[str, type] = {}
 
 
 class UsageError(ValueError):
-    """What the user gave cannot be used; the message is one line that names the value and what is allowed."""
+    """What the user gave cannot be used; the message is one line that names the value and what is
+    allowed."""
 
 
 @dataclass_transform(frozen_default=True)
 def config(tag: str) -> Callable[[type], type]:
-    """Declare a config class: a frozen dataclass whose JSON form says `tag`. A tag is for ever; the class name is not."""
+    """Declare a config class: a frozen dataclass whose JSON form says `tag`. A tag is for ever; the
+    class name is not."""
 
     def declare(cls: type) -> type:
         made = dataclasses.dataclass(frozen=True)(cls)
         known = _TAGS.get(tag)
         if known is not None and _origin(known) != _origin(made):
-            raise TypeError(f"tag {tag!r} is taken by {known.__qualname__}; {made.__qualname__} needs another")
+            raise TypeError(
+                f"tag {tag!r} is taken by {known.__qualname__}; {made.__qualname__} needs another"
+            )
         _TAGS[tag] = made
         made.tag = tag
         return made
@@ -49,7 +56,8 @@ def config(tag: str) -> Callable[[type], type]:
 
 
 def _origin(cls: type) -> tuple[str, str]:
-    """The file and name of a class: the same one may be imported twice (a study file that is run again)."""
+    """The file and name of a class: the same one may be imported twice (a study file that is run
+    again)."""
     module = importlib.sys.modules.get(cls.__module__)
     return getattr(module, "__file__", None) or cls.__module__, cls.__qualname__
 
@@ -73,7 +81,8 @@ def tag_of(cls: type) -> str:
 
 
 def to_json(value: Any) -> JSON:
-    """The plain form of a config. Tuples become lists, floats stay floats even when given as ints."""
+    """The plain form of a config. Tuples become lists, floats stay floats even when given as
+    ints."""
     if dataclasses.is_dataclass(value):
         hints = types_of(type(value))
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
@@ -87,9 +96,10 @@ def to_json(value: Any) -> JSON:
 
 
 def digest(value: Any, parents: Iterable[str] = ()) -> str:
-    """16 hex digits that depend on the content and on the parents' digests alone: not on dict order, machine, class names or
-    Python's hash seed. Fields at their default do not enter, so a new option leaves the names of older runs as they are.
-    (If a default changes, an old folder's full config no longer fits its name, and it is refused, not mistaken.)"""
+    """16 hex digits that depend on the content and on the parents' digests alone: not on dict
+    order, machine, class names or Python's hash seed. Fields at their default do not enter, so a
+    new option leaves the names of older runs as they are. (If a default changes, an old folder's
+    full config no longer fits its name, and it is refused, not mistaken.)"""
     content = {"config": _essence(value), "parents": sorted(parents)}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -110,7 +120,8 @@ def _essence(value: Any) -> JSON:
 
 
 def _versioned(value: Any) -> bool:
-    """Whether a version stands somewhere inside: then a config enters the digest though it is the default."""
+    """Whether a version stands somewhere inside: then a config enters the digest though it is the
+    default."""
     if isinstance(value, (tuple, list)):
         return any(map(_versioned, value))
     if not dataclasses.is_dataclass(value):
@@ -125,8 +136,13 @@ def default_of(field: dataclasses.Field) -> Any:
 
 
 def from_json(data: Any, expected: Any = Any, path: str = "config") -> Any:
-    """Build the config that `data` (JSON, or values built already) describes, checking each field against its type."""
-    if isinstance(data, dict) and "type" in data and (expected is Any or isinstance(expected, type)):
+    """Build the config that `data` (JSON, or values built already) describes, checking each field
+    against its type."""
+    if (
+        isinstance(data, dict)
+        and "type" in data
+        and (expected is Any or isinstance(expected, type))
+    ):
         cls = find_class(data["type"], path)
         if expected is not Any and not issubclass(cls, expected):
             raise UsageError(f"{path}: {data['type']} is not a {expected.__name__}")
@@ -139,7 +155,9 @@ def _build(cls: type, data: dict[str, Any], path: str) -> Any:
     names = [f.name for f in dataclasses.fields(cls)]
     if unknown := sorted(set(data) - set(names)):
         hint = nearest(unknown[0], names)
-        raise UsageError(f"{path}.{unknown[0]}: no such field; {tag_of(cls)} has {', '.join(names) or 'none'}{hint}")
+        raise UsageError(
+            f"{path}.{unknown[0]}: no such field; {tag_of(cls)} has {', '.join(names) or 'none'}{hint}"
+        )
     values = {k: from_json(v, hints[k], f"{path}.{k}") for k, v in data.items()}
     try:
         return cls(**values)
@@ -148,19 +166,31 @@ def _build(cls: type, data: dict[str, Any], path: str) -> Any:
 
 
 def find_class(tag: Any, path: str) -> type:
-    """The config class with this tag. Where it is not known yet, the package's own modules are imported; nothing else is."""
+    """The config class with this tag. Where it is not known yet, the package's own modules are
+    imported; nothing else is."""
     if tag not in _TAGS:
         import_all()
     if not isinstance(tag, str) or tag not in _TAGS:
         hint = nearest(str(tag), _TAGS)
-        raise UsageError(f"{path}: there is no config type {tag!r}{hint} (a study file of your own must be loaded first)")
+        raise UsageError(
+            f"{path}: there is no config type {tag!r}{hint} (a study file of your own must be loaded first)"
+        )
     return _TAGS[tag]
 
 
 @lru_cache(maxsize=1)
 def import_all() -> None:
     """Import the rooms that declare configs."""
-    for room in ("worlds", "nets", "tokenizers", "objectives", "train", "evaluate", "runs", "studies"):
+    for room in (
+        "worlds",
+        "nets",
+        "tokenizers",
+        "objectives",
+        "train",
+        "evaluate",
+        "runs",
+        "studies",
+    ):
         package = importlib.import_module(f"recombine.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"recombine.{room}."):
             importlib.import_module(module.name)
@@ -177,7 +207,9 @@ def convert(value: Any, hint: Any, path: str) -> Any:
         if value in get_args(hint):
             return value
         close = nearest(str(value), map(str, get_args(hint)))
-        raise UsageError(f"{path}: {value!r} is not one of {', '.join(map(str, get_args(hint)))}{close}")
+        raise UsageError(
+            f"{path}: {value!r} is not one of {', '.join(map(str, get_args(hint)))}{close}"
+        )
     if origin is tuple:
         return _convert_tuple(value, get_args(hint), path)
     return _convert_plain(value, hint, path)
@@ -204,7 +236,9 @@ def _convert_union(value: Any, options: tuple[Any, ...], path: str) -> Any:
             return from_json(value, option, path)
         except UsageError:
             continue
-    names = ", ".join("null" if o is type(None) else getattr(o, "__name__", str(o)) for o in options)
+    names = ", ".join(
+        "null" if o is type(None) else getattr(o, "__name__", str(o)) for o in options
+    )
     given = value["type"] if isinstance(value, dict) and "type" in value else repr(value)
     raise UsageError(f"{path}: {given} is none of {names}")
 
@@ -216,15 +250,21 @@ def _convert_tuple(value: Any, items: tuple[Any, ...], path: str) -> tuple[Any, 
         return tuple(from_json(v, items[0], f"{path}[{i}]") for i, v in enumerate(value))
     if len(items) != len(value):
         raise UsageError(f"{path}: a list of {len(items)} is needed, not of {len(value)}")
-    return tuple(from_json(v, t, f"{path}[{i}]") for i, (v, t) in enumerate(zip(value, items, strict=True)))
+    return tuple(
+        from_json(v, t, f"{path}[{i}]") for i, (v, t) in enumerate(zip(value, items, strict=True))
+    )
 
 
 def override(settings: Any, *assignments: str) -> Any:
-    """`settings` with some fields replaced: `train.steps=500`, `mu=[1,2]`, `net.qk_norm=false`. A path may leave out its
-    beginning where only one field fits: `world=...` for `recipe.world=...`. What is outside is replaced before what is
-    inside, and the result is checked once, as a whole, so that the order of assignments does not matter. Last, what has to
-    look at the disk to be complete does so (`settled`)."""
-    plain, known = to_json(settings), {tag_of(type(c)): type(c) for c in [settings, *_inner(settings)]}
+    """`settings` with some fields replaced: `train.steps=500`, `mu=[1,2]`, `net.qk_norm=false`. A
+    path may leave out its beginning where only one field fits: `world=...` for `recipe.world=...`.
+    What is outside is replaced before what is inside, and the result is checked once, as a whole,
+    so that the order of assignments does not matter. Last, what has to look at the disk to be
+    complete does so (`settled`)."""
+    plain, known = (
+        to_json(settings),
+        {tag_of(type(c)): type(c) for c in [settings, *_inner(settings)]},
+    )
     given = []
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
@@ -324,5 +364,7 @@ def _check_field(plain: JSON, key: str, path: str, known: dict[str, type]) -> An
     names = [f.name for f in dataclasses.fields(cls)]
     if key not in names:
         fields = ", ".join(names)
-        raise UsageError(f"--set {path}: no field {key!r} in {tag_of(cls)}; it has {fields}{nearest(key, names)}")
+        raise UsageError(
+            f"--set {path}: no field {key!r} in {tag_of(cls)}; it has {fields}{nearest(key, names)}"
+        )
     return types_of(cls)[key]

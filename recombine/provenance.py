@@ -5,7 +5,6 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-
 HERE = Path(__file__).resolve().parent
 
 
@@ -25,6 +24,8 @@ def _checked_out() -> str:
     try:
         if Path(_git("rev-parse", "--show-toplevel").strip()) != HERE.parent:
             return "unknown"  # installed inside somebody else's repository
-        return _git("rev-parse", "--short=12", "HEAD").strip() + ("+" if _git("status", "--porcelain") else "")
+        return _git("rev-parse", "--short=12", "HEAD").strip() + (
+            "+" if _git("status", "--porcelain") else ""
+        )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

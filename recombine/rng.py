@@ -1,5 +1,6 @@
-"""Randomness by name. A stream is named by what it is for (seed, purpose, step ...), never by what was drawn before it,
-so a cached rerun, a resumed run and a run on several processes all draw the same numbers."""
+"""Randomness by name. A stream is named by what it is for (seed, purpose, step ...), never by what
+was drawn before it, so a cached rerun, a resumed run and a run on several processes all draw the
+same numbers."""
 
 import hashlib
 import json
@@ -8,8 +9,8 @@ import torch
 
 
 def seeded(*key: str | int, device: torch.device | str = "cpu") -> torch.Generator:
-    """The generator of the stream called `key`, e.g. `seeded(3, "noise", step)`. The same key gives the same numbers on
-    the same kind of device."""
+    """The generator of the stream called `key`, e.g. `seeded(3, "noise", step)`. The same key gives
+    the same numbers on the same kind of device."""
     name = json.dumps(key, separators=(",", ":"))
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") & (2**63 - 1)
     return torch.Generator(device=device).manual_seed(number)

@@ -1,4 +1,5 @@
-"""Where a run happens and how it reports: device, processes, compilation, progress. None of this decides a result."""
+"""Where a run happens and how it reports: device, processes, compilation, progress. None of this
+decides a result."""
 
 import os
 import platform
@@ -19,8 +20,8 @@ from recombine.rng import seeded
 
 @dataclass(frozen=True)
 class Runtime:
-    """`compile` is a torch.compile mode ("" = off); `graphs` replays whole updates as CUDA graphs. `label`: what its
-    lines begin with, where several processes write."""
+    """`compile` is a torch.compile mode ("" = off); `graphs` replays whole updates as CUDA graphs.
+    `label`: what its lines begin with, where several processes write."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     compile: str = ""
@@ -35,7 +36,8 @@ class Runtime:
 
     @staticmethod
     def find(name: str = "auto", **options: Any) -> "Runtime":
-        """The runtime called auto, cpu, cuda or cuda:N; joins the other processes when started by torchrun."""
+        """The runtime called auto, cpu, cuda or cuda:N; joins the other processes when started by
+        torchrun."""
         device = find_device(name)
         processes = int(os.environ.get("WORLD_SIZE", 1))
         if processes > 1 and device.type == "cuda":
@@ -45,7 +47,9 @@ class Runtime:
             torch.set_float32_matmul_precision("high")
             options = {"compile": "default", "graphs": True} | options
         if processes > 1 and not dist.is_initialized():
-            os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")  # or updates cannot be captured
+            os.environ.setdefault(
+                "TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"
+            )  # or updates cannot be captured
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
         rank = dist.get_rank() if processes > 1 else 0
         commit()  # while the code on disk is the one that is loaded
@@ -53,7 +57,11 @@ class Runtime:
 
     def facts(self) -> dict[str, Any]:
         """What provenance says of this machine."""
-        name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else platform.machine() + " CPU"
+        name = (
+            torch.cuda.get_device_name(self.device)
+            if self.device.type == "cuda"
+            else platform.machine() + " CPU"
+        )
         return {
             "commit": commit(),
             "device": name,
@@ -72,7 +80,8 @@ class Runtime:
         return count // self.processes
 
     def stream(self, *key: str | int) -> torch.Generator:
-        """The random stream called `key` on this device; processes that share a run each have their own."""
+        """The random stream called `key` on this device; processes that share a run each have their
+        own."""
         own = ("rank", self.rank, self.processes) if self.processes > 1 else ()
         return seeded(*key, *own, device=self.device)
 
@@ -90,8 +99,11 @@ class Runtime:
             print(self.label + text, file=sys.stderr, flush=True)
 
     @contextmanager
-    def progress(self, label: str, total: int, done: int = 0) -> Iterator[Callable[[int, str], None]]:
-        """A bar on a terminal, a plain line now and then otherwise: `with runtime.progress(...) as bar: bar(step, text)`."""
+    def progress(
+        self, label: str, total: int, done: int = 0
+    ) -> Iterator[Callable[[int, str], None]]:
+        """A bar on a terminal, a plain line now and then otherwise: `with runtime.progress(...) as
+        bar: bar(step, text)`."""
         if self.quiet or self.rank > 0:
             yield lambda step, text: None
         elif sys.stderr.isatty() and not self.label:
@@ -118,17 +130,32 @@ def find_device(name: str) -> torch.device:
         raise UsageError(f"--device {name}: not one of auto, cpu, cuda, cuda:N")
     count = torch.cuda.device_count()
     if int(number or 0) >= count:
-        raise UsageError(f"--device {name}: this machine has {count or 'no'} CUDA device{'s' * (count != 1)}")
+        raise UsageError(
+            f"--device {name}: this machine has {count or 'no'} CUDA device{'s' * (count != 1)}"
+        )
     return torch.device("cuda", int(number or 0))
 
 
 @contextmanager
 def _bar(label: str, total: int, done: int) -> Iterator[Callable[[int, str], None]]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[text]}"),
+    )
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as progress:
         task = progress.add_task(label, total=total, completed=done, text="")
         yield lambda step, text: progress.update(task, completed=step, text=text)
 

@@ -1,12 +1,11 @@
-"""Files: written whole or not at all, verified when read. A run folder holds JSON lines and safetensors, never a pickle.
+"""Files: written whole or not at all, verified when read. A run folder holds JSON lines and
+safetensors, never a pickle.
 
-<root>/runs/<digest>/
-  config.json         what the run is: its config and the digests of its parents
-  rows.jsonl          what it logged and measured, one JSON object a line
-  samples/            sheets of samples
-  state.safetensors   everything the next update depends on; progress.json beside it
-  model.safetensors   the weights (moving average) at the end
-  done.json           written last: provenance, and the checksum of every file that others read
+<root>/runs/<digest>/ config.json         what the run is: its config and the digests of its parents
+rows.jsonl          what it logged and measured, one JSON object a line samples/            sheets
+of samples state.safetensors   everything the next update depends on; progress.json beside it
+model.safetensors   the weights (moving average) at the end done.json           written last:
+provenance, and the checksum of every file that others read
 """
 
 import hashlib
@@ -21,7 +20,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from recombine.config import UsageError
+from recombine.config import UsageError, from_json, to_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,11 +31,13 @@ CHECKED = ("rows.jsonl", "model.safetensors")
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """All of it or nothing, also when the process is killed or the disk is full. The temporary file is created
-    exclusively under a random name, so nothing that lies there is written through."""
+    """All of it or nothing, also when the process is killed or the disk is full. The temporary file
+    is created exclusively under a random name, so nothing that lies there is written through."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        handle, temporary = tempfile.mkstemp(
+            prefix=f".{path.name}.", suffix=".tmp", dir=path.parent
+        )
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
     try:
@@ -122,7 +123,9 @@ class RunFolder:
         path = self.path / "done.json"
         found = read_json(path) if path.exists() else {}
         if not isinstance(found, dict) or not isinstance(found.get("files", {}), dict):
-            raise UsageError(f"{path} is damaged; delete {self.path} or use --fresh to make the run again")
+            raise UsageError(
+                f"{path} is damaged; delete {self.path} or use --fresh to make the run again"
+            )
         return found
 
     @property
@@ -132,22 +135,25 @@ class RunFolder:
 
     @property
     def weights_missing(self) -> bool:
-        """Whether it is done and has rows, but its weights are gone (results are shared without them)."""
+        """Whether it is done and has rows, but its weights are gone (results are shared without
+        them)."""
         return bool(self.weights) and not (self.path / "model.safetensors").exists()
 
     def begin(self, config: Any) -> None:
-        """Make the folder and write its config; a folder that is there must hold this very config."""
+        """Make the folder and write its config; a folder that is there must hold this very
+        config."""
         path = self.path / "config.json"
         if not path.exists():
             write_json(path, config)
-        elif read_json(path) != json.loads(json.dumps(config)):
+        elif not _same(read_json(path), config):
             raise UsageError(
-                f"{path} is not the config of run {self.digest}; it was altered, or made by another version; "
-                "--fresh starts over"
+                f"{path} is not the config of run {self.digest}; it was altered, or made by another "
+                "version; --fresh starts over"
             )
 
     def erase(self) -> None:
-        """Remove the run. done.json goes first, so that a kill in between leaves no run that seems whole."""
+        """Remove the run. done.json goes first, so that a kill in between leaves no run that seems
+        whole."""
         (self.path / "done.json").unlink(missing_ok=True)
         rmtree(self.path, ignore_errors=True)
 
@@ -170,16 +176,19 @@ class RunFolder:
         return parse_rows(self.verified("rows.jsonl"), path)
 
     def rewind(self, step: int) -> None:
-        """Forget what a run resumed at `step` will write again, the same: later training rows, and measurements from
-        `step` on (a kill may have cut one short)."""
+        """Forget what a run resumed at `step` will write again, the same: later training rows, and
+        measurements from `step` on (a kill may have cut one short)."""
         kept = []
         for row in self.rows():
             if row["step"] < step or (row["step"] == step and row["kind"] == "train"):
                 kept.append(row)
         self.write_rows(kept)
 
-    def save_state(self, tensors: dict[str, "Tensor"], step: int, spent: dict[str, float] | None = None) -> None:
-        """`spent`: the seconds it took so far, in a file of its own: equal runs have equal states, but not equal times."""
+    def save_state(
+        self, tensors: dict[str, "Tensor"], step: int, spent: dict[str, float] | None = None
+    ) -> None:
+        """`spent`: the seconds it took so far, in a file of its own: equal runs have equal states,
+        but not equal times."""
         self._save("state.safetensors", tensors, step)
         write_json(self.path / "progress.json", spent or {})
 
@@ -190,7 +199,8 @@ class RunFolder:
         return {key: found[key] for key in ("seconds", "measuring") if key in found}
 
     def load_state(self) -> tuple[dict[str, "Tensor"], int, dict[str, float]] | None:
-        """The last saved state, its step and the seconds spent; None for a run that has not saved yet."""
+        """The last saved state, its step and the seconds spent; None for a run that has not saved
+        yet."""
         state = self.path / "state.safetensors"
         if not state.exists():
             return None
@@ -205,8 +215,9 @@ class RunFolder:
         return load_tensors(data, path, self.digest)[0]
 
     def _save(self, name: str, tensors: dict[str, "Tensor"], step: int) -> None:
-        """One metadata entry, not two: safetensors writes several in random order, and equal runs must be equal files.
-        A checksum of everything stands in it, so that a flipped bit is noticed."""
+        """One metadata entry, not two: safetensors writes several in random order, and equal runs
+        must be equal files. A checksum of everything stands in it, so that a flipped bit is
+        noticed."""
         from safetensors.torch import save
 
         held = {k: v.detach().contiguous() for k, v in tensors.items()}
@@ -240,19 +251,34 @@ class RunFolder:
             stale.unlink(missing_ok=True)
 
 
+def _same(stored: Any, config: Any) -> bool:
+    """Whether a stored config says the same; fields that it lacks are newer than it and stand at
+    their defaults."""
+    given = json.loads(json.dumps(config))
+    if stored == given:
+        return True
+    try:
+        whole = stored | {"config": to_json(from_json(stored["config"]))}
+    except (UsageError, TypeError, KeyError):
+        return False
+    return whole == given
+
+
 def _header(data: bytes) -> dict[str, Any]:
     return json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
 
 
 def _content(data: bytes, owner: str) -> str:
-    """The checksum of a safetensors file: its tensors, their names and shapes, and whose they are; not its metadata."""
+    """The checksum of a safetensors file: its tensors, their names and shapes, and whose they are;
+    not its metadata."""
     named = {k: v for k, v in _header(data).items() if k != "__metadata__"}
     body = data[8 + struct.unpack("<Q", data[:8])[0] :]
     return checksum(json.dumps([owner, named], sort_keys=True).encode() + body)
 
 
 def load_tensors(data: bytes, path: Path, digest: str) -> tuple[dict[str, "Tensor"], int]:
-    """Tensors and step of a safetensors file. One that is cut off, altered or of another run is refused in one line."""
+    """Tensors and step of a safetensors file. One that is cut off, altered or of another run is
+    refused in one line."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -262,9 +288,13 @@ def load_tensors(data: bytes, path: Path, digest: str) -> tuple[dict[str, "Tenso
         owner, _, step = whose.partition(" step ")
         step, intact = int(step), _content(data, whose) == known
     except (SafetensorError, ValueError, KeyError, TypeError, struct.error) as error:
-        raise UsageError(f"{path} is corrupt or cut off ({type(error).__name__}); use --fresh to start over") from None
+        raise UsageError(
+            f"{path} is corrupt or cut off ({type(error).__name__}); use --fresh to start over"
+        ) from None
     if not intact:
         raise UsageError(f"{path} was altered (its checksum differs); use --fresh to start over")
     if owner != digest:
-        raise UsageError(f"{path} belongs to run {owner}, not to {digest}; use --fresh to start over")
+        raise UsageError(
+            f"{path} belongs to run {owner}, not to {digest}; use --fresh to start over"
+        )
     return tensors, step

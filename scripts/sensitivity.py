@@ -84,9 +84,10 @@ def cells(verdicts: list[tuple[int, str]]) -> list[tuple[float, float, str]]:
     has it; the last reaches as far to its right as to its left."""
     steps = [float(step) for step, _ in verdicts]
     inner = [(a * b) ** 0.5 for a, b in zip(steps, steps[1:], strict=False)]
-    if inner:
-        edges = [steps[0] ** 2 / inner[0], *inner, steps[-1] ** 2 / inner[-1]]
-    else:
-        edges = [steps[0] / 1.2, steps[0] * 1.2]
+    edges = (
+        [steps[0] ** 2 / inner[0], *inner, steps[-1] ** 2 / inner[-1]]
+        if inner
+        else [steps[0] / 1.2, steps[0] * 1.2]
+    )
     spans = zip(edges, edges[1:], verdicts, strict=False)
     return [(a, b - a, verdict) for a, b, (_, verdict) in spans]

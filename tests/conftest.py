@@ -1,4 +1,5 @@
-"""One thread: on a small runtime several threads make the same tests take six seconds or two minutes."""
+"""One thread: on a small runtime several threads make the same tests take six seconds or two
+minutes."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""Opening networks: hooks that leave no trace, heads and units whose role is known by hand, overlaps
-and their bounds, and the claims of the study on rows made by hand."""
+"""Opening networks: hooks that leave no trace, heads and units whose role is known by hand,
+overlaps and their bounds, and the claims of the study on rows made by hand."""
 
 from itertools import product
 from typing import ClassVar
@@ -155,8 +155,8 @@ def test_an_edit_sees_what_is_there_and_its_answer_takes_the_place():
 
 
 class TwoLayers(nn.Module):
-    """Two layers of two heads of two channels. What each head says turns by a right angle with the factors it reads: with
-    shape; with shape and colour; with none; with size."""
+    """Two layers of two heads of two channels. What each head says turns by a right angle with the
+    factors it reads: with shape; with shape and colour; with none; with size."""
 
     READS = ((0,), (0, 1)), ((), (2,))
 
@@ -312,7 +312,8 @@ def test_overlaps_of_random_circuits_are_chance_and_of_the_same_one():
 
 
 def rows_by_hand(fall: float = 0.1, seeds: int = 5, noise: float = 0.0) -> list[dict]:
-    """Four layers of five heads, eight compositions. The auxiliary loss lowers everything by `fall`."""
+    """Four layers of five heads, eight compositions. The auxiliary loss lowers everything by
+    `fall`."""
     rng, rows = seeded("by hand"), []
     chance = lambda: noise * float(torch.randn((), generator=rng))  # noqa: E731
     every = WORLD.space.compositions

@@ -74,12 +74,20 @@ def test_nothing_is_contradicted_in_a_set_up_that_is_not_the_papers():
 
 def test_a_single_seed_has_no_interval_and_decides_nothing():
     alone = Estimate(0.9, math.nan, math.nan, 1, (0.9,))
-    assert judge(claim(Part("x", alone, 0.0, 1.0), trained=False), ROWS, "full").verdict == "inconclusive"
+    assert (
+        judge(claim(Part("x", alone, 0.0, 1.0), trained=False), ROWS, "full").verdict
+        == "inconclusive"
+    )
 
 
 def test_exact_checks_need_no_seeds():
-    assert judge(claim(Check("identity", True), trained=False), ROWS, "laptop").verdict == "supported"
-    assert judge(claim(Check("identity", False), trained=False), ROWS, "laptop").verdict == "contradicted"
+    assert (
+        judge(claim(Check("identity", True), trained=False), ROWS, "laptop").verdict == "supported"
+    )
+    assert (
+        judge(claim(Check("identity", False), trained=False), ROWS, "laptop").verdict
+        == "contradicted"
+    )
 
 
 def test_scales():
@@ -120,5 +128,16 @@ def test_the_json_is_the_contracts():
     assert plain["measured"] == {"givt": 0.71, "bad": None}
     assert plain["parts"][0]["expected"] == [0.5, 1.0]
     assert [p["verdict"] for p in plain["parts"]] == ["supported", "supported"]
-    needed = {"id", "study", "paper", "statement", "expected", "verdict", "scale", "seeds", "provenance", "deviations"}
+    needed = {
+        "id",
+        "study",
+        "paper",
+        "statement",
+        "expected",
+        "verdict",
+        "scale",
+        "seeds",
+        "provenance",
+        "deviations",
+    }
     assert needed <= plain.keys()

@@ -1,4 +1,5 @@
-"""The command line: what it writes, what it caches, and one line with exit status 2 for what it cannot use."""
+"""The command line: what it writes, what it caches, and one line with exit status 2 for what it
+cannot use."""
 
 import json
 import resource
@@ -11,9 +12,9 @@ import pytest
 from PIL import Image
 
 from recombine import cli
-from recombine.pipeline import executor
-from recombine.config import override, to_json
 from recombine.analysis.table import read_table
+from recombine.config import override, to_json
+from recombine.pipeline import executor
 from recombine.provenance import commit
 from recombine.store import read_json, write_json
 from recombine.studies import NAMES, find
@@ -66,7 +67,11 @@ def out(tmp_path_factory) -> Path:
 @pytest.fixture
 def trained(out) -> Path:
     """The folder of the run that trained the model (not of a probe)."""
-    return out / "runs" / read_table(out / "composition" / "rows.parquet").where(kind="accuracy").column("run")[-1]
+    return (
+        out
+        / "runs"
+        / read_table(out / "composition" / "rows.parquet").where(kind="accuracy").column("run")[-1]
+    )
 
 
 def refused(result: tuple[int, str, str], *says: str) -> None:
@@ -90,11 +95,26 @@ WRONG = [
     (("run", "composition", "--seeds", "-1"), ("--seeds -1",)),
     (("run", "composition", "--seeds", "many"), ("--seeds", "integer")),
     (("run", "composition", "--workers", "0"), ("--workers 0: must be positive",)),
-    (("run", "composition", "--set", "recipe.nothing=1"), ("no field 'nothing' in recipe", "world")),
-    (("run", "composition", "--set", "recipe.train.steps=soon"), ("recipe.train.steps", "'soon' is not of type int")),
-    (("run", "composition", "--set", "recipe.train.steps=-3"), ("--set recipe.train: steps must be positive",)),
-    (("run", "composition", "--set", "recipe.train.lr=NaN"), ("recipe.train.lr", "not a finite number")),
-    (("run", "composition", "--set", "recipe.net.transformer.heads=0"), ("heads must be positive",)),
+    (
+        ("run", "composition", "--set", "recipe.nothing=1"),
+        ("no field 'nothing' in recipe", "world"),
+    ),
+    (
+        ("run", "composition", "--set", "recipe.train.steps=soon"),
+        ("recipe.train.steps", "'soon' is not of type int"),
+    ),
+    (
+        ("run", "composition", "--set", "recipe.train.steps=-3"),
+        ("--set recipe.train: steps must be positive",),
+    ),
+    (
+        ("run", "composition", "--set", "recipe.train.lr=NaN"),
+        ("recipe.train.lr", "not a finite number"),
+    ),
+    (
+        ("run", "composition", "--set", "recipe.net.transformer.heads=0"),
+        ("heads must be positive",),
+    ),
     (("run", "composition", "--set", "recipe.seed"), ("write path=value",)),
     (("run", "composition", "--device", "cuda:7"), ("--device cuda:7", "CUDA device")),
     (("run", "composition", "--device", "abacus"), ("--device abacus", "auto, cpu, cuda, cuda:N")),
@@ -156,7 +176,9 @@ def test_help_answers_quickly_and_without_torch():
     taken = []
     for _ in range(3):
         began = time.perf_counter()
-        said = subprocess.run([sys.executable, "-c", HELP], cwd=ROOT, capture_output=True, text=True, check=True)
+        said = subprocess.run(
+            [sys.executable, "-c", HELP], cwd=ROOT, capture_output=True, text=True, check=True
+        )
         taken.append(time.perf_counter() - began)
     assert min(taken) < 1
     assert all(command in said.stdout for command in ("list", "run", "claims", "report", "bench"))
@@ -201,13 +223,17 @@ def test_a_run_leaves_the_contracts_files(out, trained):
         "config.json", "rows.jsonl", "samples", "model.safetensors", "state.safetensors", "done.json"
     }  # fmt: skip
     study = out / "composition"
-    assert {"rows.parquet", "claims.json", "study.json", "figures", "samples", "index.html"} <= {p.name for p in study.iterdir()}
+    assert {"rows.parquet", "claims.json", "study.json", "figures", "samples", "index.html"} <= {
+        p.name for p in study.iterdir()
+    }
     assert list((study / "figures").glob("*.svg"))
     assert (out / "index.html").exists()
     assert not list(out.rglob("*.tmp"))
     accuracies = read_table(study / "rows.parquet").where(kind="accuracy")
     assert set(accuracies.unique("step")) == {0, 4, 8}
-    assert all(r[k] is not None for r in accuracies for k in ("run", "seed", "step", "scale", "variant"))
+    assert all(
+        r[k] is not None for r in accuracies for k in ("run", "seed", "step", "scale", "variant")
+    )
     assert set(accuracies.unique("composition")) == {f"{i:03b}" for i in range(8)}
     claims = read_json(study / "claims.json")
     assert {c["verdict"] for c in claims} == {"smoke"}
@@ -219,7 +245,9 @@ def test_claims_and_report_read_what_is_there(call, out):
     assert status == 0
     assert json.loads(printed) == read_json(out / "composition" / "claims.json")
     assert "D5a\tsmoke\tcomposition" in call("claims", out)[1]
-    assert call("claims", out / "composition") == call("claims", out), "the folder of one study will do"
+    assert call("claims", out / "composition") == call("claims", out), (
+        "the folder of one study will do"
+    )
     assert call("claims", out / "runs")[0] == 2
     status, printed, _ = call("report", out)
     assert (status, Path(printed.strip())) == (0, (out / "index.html").resolve())
@@ -232,16 +260,25 @@ def test_what_was_trained_elsewhere_and_by_other_code_says_so(call, out, trained
         write_json(trained / "done.json", facts | {"device": "a GPU", "commit": "abc"})
         assert call(*smoke(out))[0] == 0
         said = read_json(out / "composition" / "study.json")["provenance"]
-        assert ("a GPU" in said["device"], "abc" in said["trained"], said["commit"]) == (True, True, commit())
+        assert ("a GPU" in said["device"], "abc" in said["trained"], said["commit"]) == (
+            True,
+            True,
+            commit(),
+        )
     finally:
         write_json(trained / "done.json", facts)
 
 
 def weights(out: Path) -> dict[str, tuple[bytes, int]]:
-    return {p.parent.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in out.glob("runs/*/model.safetensors")}
+    return {
+        p.parent.name: (p.read_bytes(), p.stat().st_mtime_ns)
+        for p in out.glob("runs/*/model.safetensors")
+    }
 
 
-def test_a_second_run_trains_nothing_and_gives_the_same_rows_and_a_fresh_one_trains_all_and_does_too(call, out):
+def test_a_second_run_trains_nothing_and_gives_the_same_rows_and_a_fresh_one_trains_all_and_does_too(
+    call, out
+):
     rows, before = (out / "composition" / "rows.parquet").read_bytes(), weights(out)
     assert call(*smoke(out))[0] == 0
     assert weights(out) == before
@@ -255,7 +292,8 @@ def test_a_second_run_trains_nothing_and_gives_the_same_rows_and_a_fresh_one_tra
 
 @pytest.mark.parametrize("cut", [0, 100, -1])
 def test_a_truncated_checkpoint_is_refused(call, out, trained, cut):
-    """A probe's, when another seed needs it. What is finished needs no weights, its rows are there."""
+    """A probe's, when another seed needs it. What is finished needs no weights, its rows are
+    there."""
     path = next(p for p in out.glob("runs/*/model.safetensors") if p.parent != trained)
     whole = path.read_bytes()
     try:
@@ -280,7 +318,8 @@ def test_a_truncated_state_is_refused_when_a_run_goes_on(call, out, trained):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"), [({"config": {"type": "subprocess.Popen"}}, "was altered"), ({"parents": []}, "was altered")]
+    ("change", "says"),
+    [({"config": {"type": "subprocess.Popen"}}, "was altered"), ({"parents": []}, "was altered")],
 )
 def test_a_run_folder_whose_config_is_a_strangers_is_refused(call, out, trained, change, says):
     path = trained / "config.json"
@@ -324,7 +363,11 @@ def test_ctrl_c_says_how_to_go_on(call, monkeypatch):
 def test_one_study_is_printed_whole_and_every_setting_it_names_can_be_set(call):
     status, printed, _ = call("list", "conditioning", "--scale", "smoke", "--json")
     facts, made = json.loads(printed), find("conditioning").settings("smoke")
-    assert (status, facts["name"], [c["id"] for c in facts["claims"]]) == (0, "conditioning", ["D5"])
+    assert (status, facts["name"], [c["id"] for c in facts["claims"]]) == (
+        0,
+        "conditioning",
+        ["D5"],
+    )
     tags = tag_values(to_json(made))
     plain = {k: v for k, v in facts["settings"].items() if v not in tags}
     assert len(plain) > 30

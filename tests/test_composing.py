@@ -1,4 +1,5 @@
-"""Anybody's model, scored: an honest one passes, one that repeats what it has seen does not, and bad pictures are refused."""
+"""Anybody's model, scored: an honest one passes, one that repeats what it has seen does not, and
+bad pictures are refused."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Configs survive JSON, have a name that depends on content alone, and refuse what they cannot use."""
+"""Configs survive JSON, have a name that depends on content alone, and refuse what they cannot
+use."""
 
 import dataclasses
 import json
@@ -99,7 +100,9 @@ def test_other_parents_make_another_name():
 def test_the_digest_does_not_depend_on_the_hash_seed():
     code = "from tests.test_config import CONFIGS, digest; print(*map(digest, CONFIGS))"
     env = os.environ | {"PYTHONHASHSEED": "123", "PYTHONPATH": str(ROOT)}
-    said = subprocess.run([sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert said.stdout.split() == [digest(c) for c in CONFIGS]
 
 
@@ -168,7 +171,8 @@ def test_a_path_may_leave_out_its_beginning_where_only_one_field_fits():
     assert override(recipe, "mode=quantised") == override(recipe, "conditioning.mode=quantised")
     assert override(recipe, "transformer.width=40", "heads=5").net.transformer.width == 40
     with pytest.raises(
-        UsageError, match=r"steps: which one\? train.steps, evaluation.solver.steps, evaluation.decoding.steps"
+        UsageError,
+        match=r"steps: which one\? train.steps, evaluation.solver.steps, evaluation.decoding.steps",
     ):
         override(recipe, "steps=3")
 
@@ -215,13 +219,17 @@ def test_a_class_of_the_wrong_kind_is_refused():
 def test_a_class_of_the_wrong_kind_is_refused_where_there_may_be_none():
     plain = to_json(Recipe())
     plain["evaluation"]["probe_world"] = to_json(Conditioning())
-    with pytest.raises(UsageError, match=r"probe_world: conditioning is none of World, null") as error:
+    with pytest.raises(
+        UsageError, match=r"probe_world: conditioning is none of World, null"
+    ) as error:
         from_json(plain)
     assert "\n" not in str(error.value)
 
 
 def test_what_json_names_is_not_imported(tmp_path, monkeypatch):
-    (tmp_path / "stranger.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Trap: pass\n")
+    (tmp_path / "stranger.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Trap: pass\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     plain = to_json(Recipe())
     plain["world"] = {"type": "stranger.Trap"}
@@ -268,7 +276,9 @@ def test_an_override_that_cannot_be_used_says_why_in_one_line(assignment, says):
 
 
 def test_overrides_change_what_they_name_and_nothing_else():
-    changed = override(Recipe(), "train.steps=7", "seen=[[0,0,0],[0,1,1]]", "net.transformer.qk_norm=true")
+    changed = override(
+        Recipe(), "train.steps=7", "seen=[[0,0,0],[0,1,1]]", "net.transformer.qk_norm=true"
+    )
     net = DiTConfig(TransformerConfig(qk_norm=True))
     assert changed == Recipe(train=TrainConfig(steps=7), seen=((0, 0, 0), (0, 1, 1)), net=net)
     assert override(Recipe()) == Recipe()

@@ -13,8 +13,8 @@ from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.diffusion import Diffusion
-from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.objectives.masked import Masked
+from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.pipeline.job import ancestors, folder_of
 from recombine.pipeline.worker import carry_out
 from recombine.plots import dependence as plots
@@ -36,7 +36,8 @@ OBJECTIVES = [
 
 
 def places(weights: list[list[float]], interaction: float = 0.0):
-    """Three places in a row; `weights[j][place]`: the effect of factor j there. Shape and colour may interact at the first."""
+    """Three places in a row; `weights[j][place]`: the effect of factor j there. Shape and colour
+    may interact at the first."""
     table = torch.tensor(weights).float()
 
     def expect(condition):

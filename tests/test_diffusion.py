@@ -40,13 +40,18 @@ def test_a_perfect_network_has_no_loss_and_its_denoiser_returns_the_picture(obje
 
 @CASES
 def test_a_perfect_network_is_sampled_back_to_its_picture(objective):
-    found = Euler(7).sample(objective.denoiser(perfect(objective, X)), objective.schedule, torch.ones_like(X), None)
+    found = Euler(7).sample(
+        objective.denoiser(perfect(objective, X)), objective.schedule, torch.ones_like(X), None
+    )
     torch.testing.assert_close(found, X, atol=1e-4, rtol=1e-4)
 
 
 @CASES
 def test_the_loss_is_per_sample_and_samples_do_not_mix(objective):
-    net, draw = (lambda x, t, c: 0.3 * x.sin() + spread(t, x)), objective.draw(X.shape, seeded("draw"))
+    net, draw = (
+        (lambda x, t, c: 0.3 * x.sin() + spread(t, x)),
+        objective.draw(X.shape, seeded("draw")),
+    )
     before = objective.loss(net, X, None, draw)
     assert before.shape == (6,)
     changed = X.clone()
@@ -57,14 +62,18 @@ def test_the_loss_is_per_sample_and_samples_do_not_mix(objective):
 
 def test_the_untrained_networks_loss_is_the_size_of_its_goal():
     zero, draw = (lambda x, t, c: torch.zeros_like(x)), Diffusion().draw(X.shape, seeded("draw"))
-    torch.testing.assert_close(Diffusion().loss(zero, X, None, draw), (draw.noise - X).square().mean((1, 2, 3)))
+    torch.testing.assert_close(
+        Diffusion().loss(zero, X, None, draw), (draw.noise - X).square().mean((1, 2, 3))
+    )
     noise = Diffusion(Linear(), "noise")
     torch.testing.assert_close(noise.loss(zero, X, None, draw), draw.noise.square().mean((1, 2, 3)))
 
 
 @CASES
 def test_draws_are_named_by_their_generator_and_lie_in_time(objective):
-    one, same, other = (objective.draw(torch.Size([5000, 2]), seeded(key)) for key in ("a", "a", "b"))
+    one, same, other = (
+        objective.draw(torch.Size([5000, 2]), seeded(key)) for key in ("a", "a", "b")
+    )
     assert all(torch.equal(x, y) for x, y in zip(one, same, strict=True))
     assert not any(torch.equal(x, y) for x, y in zip(one, other, strict=True))
     assert 0 <= one.t.min() < one.t.max() <= 1
@@ -74,21 +83,30 @@ def test_draws_are_named_by_their_generator_and_lie_in_time(objective):
     assert float(one.noise.std()) == pytest.approx(1, rel=0.04)
 
 
-@pytest.mark.parametrize("objective", [Diffusion(), Diffusion(Linear(), "noise")], ids=lambda o: o.target)
+@pytest.mark.parametrize(
+    "objective", [Diffusion(), Diffusion(Linear(), "noise")], ids=lambda o: o.target
+)
 def test_what_minimises_the_loss_is_the_conditional_mean(objective):
-    """Pictures are N(0, v), one time: the best linear network, found by least squares, must denoise like the posterior."""
+    """Pictures are N(0, v), one time: the best linear network, found by least squares, must denoise
+    like the posterior."""
     n, v, time = 20_000, 0.5, 0.3
     x = v**0.5 * torch.randn(n, 1, generator=seeded("pictures"), dtype=torch.float64)
     noise = torch.randn(n, 1, generator=seeded("noise"), dtype=torch.float64)
     draw = Draw(torch.full((n,), time, dtype=torch.float64), noise)
     weight = torch.zeros((), dtype=torch.float64, requires_grad=True)
-    gradient = lambda: torch.autograd.grad(objective.loss(lambda y, t, c: weight * y, x, None, draw).mean(), weight)[0]  # noqa: E731
+
+    def gradient():
+        return torch.autograd.grad(
+            objective.loss(lambda y, t, c: weight * y, x, None, draw).mean(), weight
+        )[0]
+
     slope = gradient()
     with torch.no_grad():
         weight.add_(1.0)
     best = -slope / (gradient() - slope)
     alpha, sigma = (
-        f(torch.tensor(time, dtype=torch.float64)) for f in (objective.schedule.alpha, objective.schedule.sigma)
+        f(torch.tensor(time, dtype=torch.float64))
+        for f in (objective.schedule.alpha, objective.schedule.sigma)
     )
     asked = torch.ones(1, 1, dtype=torch.float64)
     answer = objective.denoiser(lambda y, t, c: best * y)(asked, draw.t[:1], None)

@@ -1,4 +1,5 @@
-"""DiT: starts at zero, keeps shapes, sees the whole picture, and refuses patches that do not fit."""
+"""DiT: starts at zero, keeps shapes, sees the whole picture, and refuses patches that do not
+fit."""
 
 import pytest
 import torch
@@ -37,13 +38,18 @@ def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(
 
 @pytest.mark.parametrize(("patch", "shape"), [(5, (3, 28, 28)), (8, (3, 28, 32)), (3, (3, 30, 28))])
 def test_a_patch_that_does_not_divide_the_picture_is_refused(patch, shape):
-    with pytest.raises(UsageError, match=f"patch {patch} does not divide a grid of {shape[1]}x{shape[2]}"):
+    with pytest.raises(
+        UsageError, match=f"patch {patch} does not divide a grid of {shape[1]}x{shape[2]}"
+    ):
         made(patch, shape)
 
 
 def test_every_pixel_the_time_and_the_condition_reach_every_pixel_of_the_answer():
     net, c = opened(made(14)), WORLD.condition((1, 0, 1), 1)
-    x, t = torch.randn(1, 3, 28, 28, generator=seeded("x")).requires_grad_(), torch.tensor([0.4]).requires_grad_()
+    x, t = (
+        torch.randn(1, 3, 28, 28, generator=seeded("x")).requires_grad_(),
+        torch.tensor([0.4]).requires_grad_(),
+    )
     for where in ((0, 0), (0, 27), (27, 0), (13, 14)):
         to_x, to_t = torch.autograd.grad(net(x, t, c)[0, :, *where].sum(), (x, t))
         assert (to_x != 0).all()

@@ -50,11 +50,16 @@ def small() -> Small:
 
 
 def plainly(config: TrainConfig, steps: int) -> tuple[nn.Module, nn.Module]:
-    """The same training with torch's own clipping and AdamW, tensor by tensor: the network and its average."""
+    """The same training with torch's own clipping and AdamW, tensor by tensor: the network and its
+    average."""
     net = small()
     average = copy.deepcopy(net)
-    optimizer = torch.optim.AdamW(net.parameters(), config.lr, config.betas, weight_decay=config.weight_decay)
-    cast = torch.autocast("cpu", torch.bfloat16) if config.precision == "bfloat16" else nullcontext()
+    optimizer = torch.optim.AdamW(
+        net.parameters(), config.lr, config.betas, weight_decay=config.weight_decay
+    )
+    cast = (
+        torch.autocast("cpu", torch.bfloat16) if config.precision == "bfloat16" else nullcontext()
+    )
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = config.rate(step)
         optimizer.zero_grad()
@@ -72,7 +77,9 @@ def plainly(config: TrainConfig, steps: int) -> tuple[nn.Module, nn.Module]:
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_it_is_clipping_and_adamw_and_the_moving_average(precision, decay):
-    config = TrainConfig(steps=40, lr=0.01, warmup=3, weight_decay=decay, ema=0.9, precision=precision)
+    config = TrainConfig(
+        steps=40, lr=0.01, warmup=3, weight_decay=decay, ema=0.9, precision=precision
+    )
     fit = Fit(small(), loss, config, QUIET)
     for step in range(30):
         fit.advance(batch(step))
@@ -81,7 +88,10 @@ def test_it_is_clipping_and_adamw_and_the_moving_average(precision, decay):
         net.idle.data.copy_(fit.net.idle.data)
         average.idle.data.copy_(fit.average.idle.data)
     for mine, theirs in ((fit.net, net), (fit.average, average)):
-        assert all(torch.allclose(p, q, atol=2e-6) for p, q in zip(mine.parameters(), theirs.parameters(), strict=True))
+        assert all(
+            torch.allclose(p, q, atol=2e-6)
+            for p, q in zip(mine.parameters(), theirs.parameters(), strict=True)
+        )
 
 
 def test_what_learns_in_bfloat16_is_the_rounded_twin_and_shares_the_rest():
@@ -98,7 +108,9 @@ def test_what_learns_in_bfloat16_is_the_rounded_twin_and_shares_the_rest():
     assert all(torch.equal(p, net.get_parameter(k).to(p.dtype)) for k, p in twin.named_parameters())
     before = twin.enter.weight.detach().clone()
     with fit.averaged():
-        assert torch.equal(twin.enter.weight, before), "what is measured meanwhile is the network, not its twin"
+        assert torch.equal(twin.enter.weight, before), (
+            "what is measured meanwhile is the network, not its twin"
+        )
     fit.load({k: v + 1 for k, v in fit.state().items()}, 3)
     assert torch.equal(twin.enter.weight, net.enter.weight.bfloat16())
 
@@ -109,11 +121,15 @@ def test_what_is_frozen_stays_and_is_saved(precision):
     net.enter.weight.requires_grad_(False)
     net.idle.requires_grad_(False)
     start = {k: p.detach().clone() for k, p in net.named_parameters()}
-    fit = Fit(net, loss, TrainConfig(lr=0.01, weight_decay=0.1, warmup=1, precision=precision), QUIET)
+    fit = Fit(
+        net, loss, TrainConfig(lr=0.01, weight_decay=0.1, warmup=1, precision=precision), QUIET
+    )
     for step in range(4):
         fit.advance(batch(step))
     still = {k for k, p in fit.params.items() if torch.equal(p, start[k])}
-    assert still == {"enter.weight", "idle"} == {k for k in still if torch.equal(fit.ema[k], start[k])}
+    assert (
+        still == {"enter.weight", "idle"} == {k for k in still if torch.equal(fit.ema[k], start[k])}
+    )
     assert {f"ema.{k}" for k in start} <= fit.state().keys()
 
 
@@ -146,7 +162,9 @@ def test_every_weight_begins_where_kernels_like_it():
         for flat in (vector.weight, vector.copy):
             if flat is not None:
                 views = vector.views(flat).values()
-                assert {(v.data_ptr() - flat.data_ptr()) % (ALIGN * flat.element_size()) for v in views} == {0}
+                assert {
+                    (v.data_ptr() - flat.data_ptr()) % (ALIGN * flat.element_size()) for v in views
+                } == {0}
 
 
 NETS = {"DiT": DiTConfig(TransformerConfig(2, 32, 2)), "U-Net": UNetConfig((8, 16), 1, 2, 16)}
@@ -171,4 +189,6 @@ def test_networks_learn_in_bfloat16_as_under_autocast_alone(name):
     found = {k: v for vector in fit.flat for k, v in vector.views(vector.grad).items()}
     for key, p in plain.named_parameters():
         wanted = torch.zeros_like(p) if p.grad is None else p.grad
-        assert torch.allclose(found[key].float(), wanted, rtol=0.02, atol=1e-3 * float(wanted.abs().max() + 1e-6)), key
+        assert torch.allclose(
+            found[key].float(), wanted, rtol=0.02, atol=1e-3 * float(wanted.abs().max() + 1e-6)
+        ), key

@@ -12,9 +12,9 @@ from PIL import Image
 from recombine.config import UsageError, config, digest, from_json, override, to_json
 from recombine.rng import seeded
 from recombine.runs.recipe import Recipe
-from recombine.worlds.world import World
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
+from recombine.worlds.world import World
 
 DOCS = Path(__file__).parent.parent / "docs" / "own-data.md"
 TABLE = """file,shape,color,color.r,color.b
@@ -55,11 +55,16 @@ def test_what_a_study_would_take_from_it_is_reported_line_by_line(root):
         "level 1: cone blue (no pictures)",
         "size: 6 x 4; patches 1, 2 divide it, but not tokenizers, which shrink it by four",
     ]
-    assert "patches 1, 2, 4, 8 divide it, and tokenizers" in list(Folder.open(root, size=8).report())[-1]
+    assert (
+        "patches 1, 2, 4, 8 divide it, and tokenizers"
+        in list(Folder.open(root, size=8).report())[-1]
+    )
 
 
 def test_render_draws_pictures_of_the_composition_with_their_own_values(root):
-    images, values = Folder.open(root).render(torch.tensor([[0, 0]] * 50 + [[1, 0], [0, 1]]), seeded(0))
+    images, values = Folder.open(root).render(
+        torch.tensor([[0, 0]] * 50 + [[1, 0], [0, 1]]), seeded(0)
+    )
     red = (images[:, 0, 0, 0] * 255).round().tolist()
     assert set(red[:50]) == {10.0, 20.0}
     assert red[50:] == [30.0, 40.0]
@@ -70,8 +75,12 @@ def test_render_draws_pictures_of_the_composition_with_their_own_values(root):
 
 def test_render_is_named_by_its_stream(root):
     folder, factors = Folder.open(root), torch.zeros(40, 2, dtype=torch.long)
-    assert torch.equal(folder.render(factors, seeded(1)).images, folder.render(factors, seeded(1)).images)
-    assert not torch.equal(folder.render(factors, seeded(1)).images, folder.render(factors, seeded(2)).images)
+    assert torch.equal(
+        folder.render(factors, seeded(1)).images, folder.render(factors, seeded(1)).images
+    )
+    assert not torch.equal(
+        folder.render(factors, seeded(1)).images, folder.render(factors, seeded(2)).images
+    )
 
 
 def test_canonical_values_are_means_over_a_values_pictures(root):
@@ -80,7 +89,10 @@ def test_canonical_values_are_means_over_a_values_pictures(root):
 
 
 def test_factors_choose_columns_and_order(root):
-    assert [f.name for f in Folder.open(root, factors=("color", "shape")).space.factors] == ["color", "shape"]
+    assert [f.name for f in Folder.open(root, factors=("color", "shape")).space.factors] == [
+        "color",
+        "shape",
+    ]
     only = Folder.open(root, factors=("shape",))
     assert only.space.dims == (0,)
     assert only.canonical(torch.tensor([[0]])).shape == (1, 0)
@@ -127,7 +139,11 @@ def test_changed_content_is_noticed(root):
 def test_a_folder_is_a_plain_frozen_config(root):
     folder = Folder.open(root)
     folder.space  # noqa: B018
-    for twin in (copy.deepcopy(folder), pickle.loads(pickle.dumps(folder)), from_json(to_json(folder), World)):
+    for twin in (
+        copy.deepcopy(folder),
+        pickle.loads(pickle.dumps(folder)),
+        from_json(to_json(folder), World),
+    ):
         assert twin == folder
         assert hash(twin) == hash(folder)
 
@@ -150,7 +166,12 @@ def test_fields_of_a_folder_are_set_beside_it_in_any_order(root):
     """Pictures of other sizes are no trouble where a size is given, in whichever order."""
     Image.new("RGB", (9, 9), (50, 0, 255)).save(root / "e.png")
     (root / "other.csv").write_text(TABLE + "e.png,cone,blue,0.1,1.0\n")
-    given = [f"world={root}", "world.size=4", "world.table=other.csv", 'world.factors=["color","shape"]']
+    given = [
+        f"world={root}",
+        "world.size=4",
+        "world.table=other.csv",
+        'world.factors=["color","shape"]',
+    ]
     found = [override(Recipe(), *order).world for order in (given, given[::-1])]
     assert found[0] == found[1] == Folder.open(root, "other.csv", ("color", "shape"), 4)
     assert found[0].content
@@ -191,7 +212,9 @@ WRONG = {
     "row 2 has no value for 'shape'": rewrite("b.png,disc", "b.png, "),
     "'b.png' is 5x4 but 'a.png' is 6x4": lambda root: Image.new("RGB", (5, 4)).save(root / "b.png"),
     "row 4, 'd.png', is not a picture": lambda root: (root / "d.png").write_bytes(b"not a picture"),
-    "row 1, 'a.png', is not a picture": lambda root: (root / "a.png").write_bytes((root / "a.png").read_bytes()[:50]),
+    "row 1, 'a.png', is not a picture": lambda root: (root / "a.png").write_bytes(
+        (root / "a.png").read_bytes()[:50]
+    ),
     "needs a column 'file'; it has name, shape": rewrite("file", "name"),
     "needs a column 'file'; it has none": lambda root: (root / "factors.csv").write_text(""),
     "has no rows": lambda root: (root / "factors.csv").write_text("file,shape\n"),
@@ -201,8 +224,12 @@ WRONG = {
     "row 3 says otherwise of a.png than row 1": rewrite("c.png,cone", "a.png,cone"),
     "two columns have the same name": rewrite("color.r", "color"),
     "column 'hue.r' describes no factor; they are shape, color": rewrite("color.r", "hue.r"),
-    "no factor column beside 'file'": lambda root: (root / "factors.csv").write_text("file\na.png\n"),
-    "not a CSV table in UTF-8": lambda root: (root / "factors.csv").write_bytes(b"file,shape\na.png,\xff\xfe\n"),
+    "no factor column beside 'file'": lambda root: (root / "factors.csv").write_text(
+        "file\na.png\n"
+    ),
+    "not a CSV table in UTF-8": lambda root: (root / "factors.csv").write_bytes(
+        b"file,shape\na.png,\xff\xfe\n"
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""The house rules: imports run one way, files stay short, and the README's program works as printed."""
+"""The house rules: imports run one way, files stay short, and the README's program works as
+printed."""
 
 import ast
 import re
@@ -55,7 +56,9 @@ def test_files_and_functions_stay_short_and_open_with_what_they_are_for(path):
 
 
 def test_no_file_draws_from_global_random_state_or_unpickles():
-    bad = re.compile(r"^import random$|np\.random\.|torch\.load\(|import pickle|torch\.manual_seed", re.MULTILINE)
+    bad = re.compile(
+        r"^import random$|np\.random\.|torch\.load\(|import pickle|torch\.manual_seed", re.MULTILINE
+    )
     found = {str(p.relative_to(PACKAGE)): bad.findall(p.read_text()) for p in FILES}
     for name, recall in found.items():
         allowed = "fork_rng" in (PACKAGE / name).read_text()
@@ -71,7 +74,9 @@ def test_a_version_enters_the_name_of_what_it_decides():
 
 
 def test_there_are_no_import_cycles_between_files():
-    modules = {".".join(("recombine", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in FILES}
+    modules = {
+        ".".join(("recombine", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in FILES
+    }
     arrows = {name: top_level_imports(path) & modules.keys() for name, path in modules.items()}
     done: set[str] = set()
 
@@ -101,8 +106,14 @@ PRIVATE = (
     r"|\bechoes\b|\bmachine\.meet\b|\bmade to choose\b|\bmust choose\b|\bloudly\b|\bby luck\b"
 )
 """Words that only this project used; docs/words.md lists what is said instead."""
-READ = [p for folder in ("recombine", "docs", "benchmarks", "scripts") for p in (ROOT / folder).rglob("*")]
-READ = [p for p in (*READ, ROOT / "README.md") if p.suffix in (".py", ".md", ".html", ".js", ".json")]
+READ = [
+    p
+    for folder in ("recombine", "docs", "benchmarks", "scripts")
+    for p in (ROOT / folder).rglob("*")
+]
+READ = [
+    p for p in (*READ, ROOT / "README.md") if p.suffix in (".py", ".md", ".html", ".js", ".json")
+]
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
@@ -130,6 +141,8 @@ def test_the_readmes_program_works_as_printed():
     block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert block, "the README shows a program"
     assert len(block[1].splitlines()) <= 15
-    said = subprocess.run([sys.executable, "-c", block[1]], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    said = subprocess.run(
+        [sys.executable, "-c", block[1]], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert said.returncode == 0, said.stderr
     assert said.stdout.strip()

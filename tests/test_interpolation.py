@@ -10,10 +10,10 @@ from recombine.config import UsageError
 from recombine.evaluate.interpolation import SHARES, interpolation_rows, ways
 from recombine.evaluate.probes import Oracle
 from recombine.rng import seeded
-from recombine.worlds.world import World
 from recombine.worlds.circles import Circles
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import Shapes2D
+from recombine.worlds.world import World
 
 WORLDS = [
     Shapes2D(),
@@ -53,7 +53,8 @@ def test_every_picture_has_its_own_share_and_the_way_back_is_the_same(world):
 
 
 def test_halfway_is_one_thing_and_no_mixture():
-    """Half way from blue to red it is violet wherever there is ink; half way from triangle to circle the ink stays blue."""
+    """Half way from blue to red it is violet wherever there is ink; half way from triangle to
+    circle the ink stays blue."""
     world, both = (
         Shapes2D(color_jitter=0.0),
         [torch.tensor([c]) for c in ((1, 1, 1), (1, 0, 1), (0, 1, 1))],

@@ -1,4 +1,5 @@
-"""A run that is killed again and again ends like one that was left alone. The kills are real: SIGKILL, at any moment."""
+"""A run that is killed again and again ends like one that was left alone. The kills are real:
+SIGKILL, at any moment."""
 
 import os
 import random
@@ -15,7 +16,8 @@ AT = tuple(range(0, 401, 10))
 
 
 def child(root: Path) -> tuple[int, int]:
-    """Another process that trains under `root` and saves after every step: its id, and a pipe that hears of each step."""
+    """Another process that trains under `root` and saves after every step: its id, and a pipe that
+    hears of each step."""
     hears, tells = os.pipe()
     if pid := os.fork():
         os.close(tells)
@@ -32,7 +34,8 @@ def child(root: Path) -> tuple[int, int]:
 
 
 def kill(root: Path, steps: int, delay: float) -> int:
-    """Kill a run `delay` seconds after it began its so-many-eth step; the step it can go on from."""
+    """Kill a run `delay` seconds after it began its so-many-eth step; the step it can go on
+    from."""
     pid, hears = child(root)
     for _ in range(steps):
         os.read(hears, 1)

@@ -1,4 +1,5 @@
-"""Leases: one holder at a time, dead holders are replaced, and a holder that was replaced notices."""
+"""Leases: one holder at a time, dead holders are replaced, and a holder that was replaced
+notices."""
 
 import json
 import multiprocessing
@@ -108,7 +109,8 @@ def test_who_was_replaced_notices(tmp_path):
 
 
 def count(out: Path, times: int) -> None:
-    """Add one to a number in a file, again and again, under a lease: a second holder at the same time would lose some."""
+    """Add one to a number in a file, again and again, under a lease: a second holder at the same
+    time would lose some."""
     number = out / "number"
     for _ in range(times):
         with held(out, "run", wait=lambda: True) as mine:

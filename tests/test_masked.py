@@ -1,4 +1,5 @@
-"""Masked prediction: what is hidden and what is not, loss and decoding of every head, causality, the auxiliary loss."""
+"""Masked prediction: what is hidden and what is not, loss and decoding of every head, causality,
+the auxiliary loss."""
 
 import math
 
@@ -10,9 +11,9 @@ from recombine.config import UsageError
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
-from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.objectives.jepa import Jepa, goals
 from recombine.objectives.masked import Decoding, Masked
+from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.rng import seeded
 from recombine.worlds.shapes2d import Shapes2D
 
@@ -65,7 +66,10 @@ def test_the_loss_looks_at_hidden_tokens_only_and_cannot_see_them(head):
 def test_decoding_fills_every_token_and_is_a_function_of_its_stream(head):
     objective = Masked(head)
     net, (_, condition) = made(objective), some()
-    draw = lambda key, **how: objective.sample(net, SHAPE, condition, seeded(key), Decoding(**how)).detach()  # noqa: E731
+
+    def draw(key, **how):
+        return objective.sample(net, SHAPE, condition, seeded(key), Decoding(**how)).detach()
+
     assert draw(1).shape == (6, *SHAPE)
     assert torch.equal(draw(1), draw(1))
     assert not torch.equal(draw(1), draw(2))
@@ -81,7 +85,9 @@ def test_categorical_decoding_gives_codes_and_only_codes(causal):
     assert (tokens[:, :, None] == CODES).all(-1).any(-1).all()
 
 
-@pytest.mark.parametrize(("length", "steps"), [*((49, n) for n in range(1, 50)), (64, 52), (15, 40), (3, 3), (1, 5)])
+@pytest.mark.parametrize(
+    ("length", "steps"), [*((49, n) for n in range(1, 50)), (64, 52), (15, 40), (3, 3), (1, 5)]
+)
 def test_every_round_shows_something_and_the_last_shows_all(length, steps):
     left = Decoding(steps=steps).rounds(length)
     assert min(left) == 0, "never below"
@@ -102,7 +108,9 @@ def test_rounds_hide_fewer_and_fewer_and_never_change_what_is_shown(order):
         return spy(tokens, mask, condition)
 
     net.trace = trace
-    last = net.tokens(objective.sample(net, SHAPE, condition, seeded(1), Decoding(steps=6, order=order)))
+    last = net.tokens(
+        objective.sample(net, SHAPE, condition, seeded(1), Decoding(steps=6, order=order))
+    )
     counts = [int(m.sum(1).unique()) for m in masks]
     assert counts == [15, *Decoding(steps=6).rounds(15)[:-1]]
     for i, (mask, tokens) in enumerate(zip(masks, shown, strict=True)):
@@ -126,7 +134,8 @@ def test_a_causal_model_predicts_each_token_from_those_before_it(head):
 
 
 def test_a_small_model_learns_which_tokens_its_condition_asks_for():
-    """Shape decides the code of every token: after a little training each family draws the right ones."""
+    """Shape decides the code of every token: after a little training each family draws the right
+    ones."""
     index = torch.tensor([[0, 0, 0], [1, 0, 0]]).repeat(12, 1)
     condition = WORLD.describe(index, WORLD.canonical(index))
     x = CODES[index[:, 0]][..., None, None].expand(-1, -1, 3, 5).contiguous()
@@ -136,9 +145,13 @@ def test_a_small_model_learns_which_tokens_its_condition_asks_for():
         optimizer = torch.optim.Adam(net.parameters(), 3e-3)
         for step in range(80):
             optimizer.zero_grad()
-            objective.loss(net, x, condition, objective.draw(x.shape, seeded(step))).mean().backward()
+            objective.loss(
+                net, x, condition, objective.draw(x.shape, seeded(step))
+            ).mean().backward()
             optimizer.step()
-        drawn = objective.sample(net, SHAPE, condition, seeded("draw"), Decoding(temperature=0.5)).movedim(1, -1)
+        drawn = objective.sample(
+            net, SHAPE, condition, seeded("draw"), Decoding(temperature=0.5)
+        ).movedim(1, -1)
         nearest = torch.cdist(drawn.reshape(-1, 4), CODES).argmin(1).view(24, 15)
         assert float((nearest == index[:, :1]).float().mean()) > 0.95, head
 
@@ -234,7 +247,9 @@ def test_conditioned_by_adaln_it_is_as_it_was():
     assert sum(p.numel() for p in net.parameters()) == 42955
     assert set(dict(net.trunk.named_children())) == {"modulation", "blocks"}
     out = net(net.tokens(x), torch.arange(15).expand(6, -1) % 2 == 0, condition)
-    torch.testing.assert_close(out[0, :3, 0], torch.tensor([0.54396, 0.47880, 0.53099]), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        out[0, :3, 0], torch.tensor([0.54396, 0.47880, 0.53099]), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_a_u_net_has_no_condition_tokens():

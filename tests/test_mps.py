@@ -16,7 +16,8 @@ leakage "$1 $(cat) $CUDA_MPS_PIPE_DIRECTORY $CUDA_VISIBLE_DEVICES" >> {log}
 
 @pytest.fixture
 def service(tmp_path, monkeypatch):
-    """Put a service on the path that ends with a status; the list of what it was told comes back."""
+    """Put a service on the path that ends with a status; the list of what it was told comes
+    back."""
     for name in ("RECOMBINE_MPS", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sharing, "RUNNING", tmp_path / "none")
@@ -28,14 +29,18 @@ def service(tmp_path, monkeypatch):
         script.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         monkeypatch.setattr(sharing, "TRIAL", trial)
-        return lambda: [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+        return lambda: (
+            [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+        )
 
     return install
 
 
 def seen_by_a_child() -> str:
     show = "import os; print(os.environ.get('CUDA_MPS_PIPE_DIRECTORY', 'none'))"
-    return subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", show], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_it_runs_for_the_length_of_the_block_in_a_place_of_its_own(service):
@@ -55,7 +60,9 @@ def test_a_choice_of_gpus_is_for_the_processes_and_not_for_the_service(service, 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     with sharing.side_by_side(pytest.fail) as on:
         assert on
-    assert [len(line) for line in told()] == [2, 2], "what it was told and where, and no choice of GPUs"
+    assert [len(line) for line in told()] == [2, 2], (
+        "what it was told and where, and no choice of GPUs"
+    )
 
 
 def test_it_is_stopped_when_the_block_fails(service):
@@ -94,6 +101,8 @@ def test_it_is_left_alone_where_it_is_not_wanted_or_runs_already(service, monkey
 
 
 def test_the_real_trial_fails_without_a_driver():
-    if sharing.quiet([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], dict(os.environ)):
+    if sharing.quiet(
+        [sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], dict(os.environ)
+    ):
         pytest.skip("there is a CUDA driver here")
     assert not sharing.quiet([sys.executable, "-c", sharing.TRIAL], dict(os.environ))

@@ -1,4 +1,5 @@
-"""The picture studies: one thing changes at a time, verdicts follow from rows, own pictures go in."""
+"""The picture studies: one thing changes at a time, verdicts follow from rows, own pictures go
+in."""
 
 import csv
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Plans, the executor and workers: what is missing is run once, wherever and however often it is interrupted."""
+"""Plans, the executor and workers: what is missing is run once, wherever and however often it is
+interrupted."""
 
 import json
 import os
@@ -13,7 +14,7 @@ import pytest
 
 from recombine.config import UsageError, config
 from recombine.pipeline.executor import execute, is_finished, obtain
-from recombine.pipeline.job import Job, Task, ancestors, digest_of, folder_of
+from recombine.pipeline.job import Job, Task, ancestors, described, digest_of, folder_of
 from recombine.pipeline.plan import Command, missing, planned, ready
 from recombine.pipeline.run import collect, run
 from recombine.pipeline.worker import carry_out
@@ -155,7 +156,9 @@ def test_a_task_in_other_hands_is_left_alone(tmp_path):
 
 
 def test_a_lease_of_a_dead_worker_is_taken_over(tmp_path):
-    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
     from recombine.pipeline.lease import whoami
 
     (tmp_path / ".leases").mkdir()
@@ -181,6 +184,19 @@ def test_a_config_says_what_a_run_was_made_from(tmp_path):
     assert {"commit", "device", "torch", "seconds"} <= done.keys()
 
 
+def test_a_run_made_before_a_field_was_there_is_still_known(tmp_path):
+    carry_out([Leaf("a")], tmp_path, QUIET, {})
+    folder = folder_of(Leaf("a"), tmp_path)
+    there = json.loads((folder.path / "config.json").read_text())
+    del there["config"]["cost_of"]
+    (folder.path / "config.json").write_text(json.dumps(there))
+    folder.begin(described(Leaf("a")))
+    there["config"]["name"] = "b"
+    (folder.path / "config.json").write_text(json.dumps(there))
+    with pytest.raises(UsageError, match="is not the config of run"):
+        folder.begin(described(Leaf("a")))
+
+
 # A study file of one's own, as the docs show it, on processes.
 
 
@@ -189,7 +205,7 @@ def documented() -> str:
     return re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
 
 
-@pytest.fixture()
+@pytest.fixture
 def study(tmp_path) -> Path:
     path = tmp_path / "ridge.py"
     path.write_text(documented())
@@ -197,7 +213,16 @@ def study(tmp_path) -> Path:
 
 
 def command(study: Path, out: Path, **changes) -> Command:
-    return Command(**{"studies": (str(study),), "scale": "laptop", "seeds": 2, "device": "cpu", "out": str(out)} | changes)
+    return Command(
+        **{
+            "studies": (str(study),),
+            "scale": "laptop",
+            "seeds": 2,
+            "device": "cpu",
+            "out": str(out),
+        }
+        | changes
+    )
 
 
 def rows_of(out: Path) -> dict[str, bytes]:
@@ -215,6 +240,26 @@ def test_the_documented_study_is_short_and_runs(study, tmp_path):
     assert [c["verdict"] for c in claims] == ["supported"]
     assert (tmp_path / "out" / "ridge" / "figures" / "accuracy.svg").is_file()
     assert (tmp_path / "out" / "ridge" / "rows.parquet").is_file()
+
+
+WITHOUT = "import sys; sys.modules['polars'] = None; from recombine.cli import main; main()"
+
+
+def test_without_polars_runs_are_made_and_judged_elsewhere(study, tmp_path):
+    out, where = tmp_path / "out", {"env": os.environ | {"PYTHONPATH": str(ROOT)}, "text": True}
+    arguments = ["run", str(study), "--seeds", "5", "--out", str(out), "--device", "cpu"]
+    command = [sys.executable, "-c", WITHOUT, *arguments]
+    made = subprocess.run(command, capture_output=True, check=False, **where)
+    assert made.returncode == 0, made.stderr
+    assert "polars is not installed" in made.stderr
+    before = rows_of(out)
+    assert len(before) == 10
+    assert not (out / "ridge").exists()
+    command = [sys.executable, "-m", "recombine", *arguments]
+    judged = subprocess.run(command, capture_output=True, check=False, **where)
+    assert judged.returncode == 0, judged.stderr
+    assert rows_of(out) == before
+    assert (out / "ridge" / "claims.json").is_file()
 
 
 def test_workers_give_the_rows_of_one_process(study, tmp_path):
@@ -236,7 +281,18 @@ SLOW = """
 def test_a_killed_worker_is_replaced_and_its_run_is_done(study, tmp_path):
     study.write_text(documented().replace("\n    def run(self, work):\n", SLOW, 1))
     out = tmp_path / "out"
-    arguments = ["run", str(study), "--seeds", "3", "--workers", "2", "--out", str(out), "--device", "cpu"]
+    arguments = [
+        "run",
+        str(study),
+        "--seeds",
+        "3",
+        "--workers",
+        "2",
+        "--out",
+        str(out),
+        "--device",
+        "cpu",
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", "recombine", *arguments], stderr=subprocess.PIPE, text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -271,9 +327,21 @@ def test_fresh_makes_the_runs_of_a_command_again_and_no_others(study, tmp_path):
 
 def test_two_commands_at_once_share_the_work(study, tmp_path):
     out = tmp_path / "out"
-    arguments = [sys.executable, "-m", "recombine", "run", str(study), "--seeds", "4", "--out", str(out)]
+    arguments = [
+        sys.executable,
+        "-m",
+        "recombine",
+        "run",
+        str(study),
+        "--seeds",
+        "4",
+        "--out",
+        str(out),
+    ]
     processes = [
-        subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+        subprocess.Popen(
+            arguments, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        )
         for _ in range(2)
     ]
     for process in processes:

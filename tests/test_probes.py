@@ -4,8 +4,8 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.evaluate.intervals import wilson
 from recombine.evaluate.corrupted import corrupted, imperfect, others, patched, strayed
+from recombine.evaluate.intervals import wilson
 from recombine.evaluate.probes import Oracle, Probe, TrainedProbe, real_accuracy, refused, score
 from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import Work
@@ -142,7 +142,8 @@ def test_others_are_other_compositions_and_all_of_them():
 def test_what_is_corrupted_is_unreadable_and_what_is_imperfect_is_not_far_off(
     monkeypatch, interpolates
 ):
-    """Strayed pictures have nuisances of their own, so only the others can be compared with what was rendered."""
+    """Strayed pictures have nuisances of their own, so only the others can be compared with what
+    was rendered."""
     monkeypatch.setattr(Shapes2D, "interpolates", interpolates)
     index = torch.tensor(WORLD.space.compositions).repeat(25, 1)
     broken, good = corrupted(WORLD, index, seeded(1)), imperfect(WORLD, index, seeded(1))

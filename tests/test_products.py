@@ -1,4 +1,5 @@
-"""The exact model of composition: closed forms, brute force, symmetries; and that its claims can fail."""
+"""The exact model of composition: closed forms, brute force, symmetries; and that its claims can
+fail."""
 
 import json
 import math
@@ -42,7 +43,8 @@ def test_one_picture_of_one_factor_by_hand(prior):
 
 
 def test_it_is_what_gradient_descent_on_pictures_comes_to():
-    """Many small steps of a model written down anew, on a fine grid of pictures in place of their exact moments."""
+    """Many small steps of a model written down anew, on a fine grid of pictures in place of their
+    exact moments."""
     prior, spread, rate, steps = (0.9, 0.3, 0.6), (0.0, 0.5, 0.7), 1e-3, 3000
     nodes, weights = np.polynomial.legendre.leggauss(3)
     offsets = torch.tensor([[0.0, spread[1] * a, spread[2] * b] for a in nodes for b in nodes])
@@ -97,8 +99,8 @@ def test_where_all_factors_share_nothing_nothing_is_said_of_what_was_not_seen():
 
 @pytest.mark.parametrize("price", [0.05, 0.2, 0.6])
 def test_with_shapes_apart_level_two_waits_where_the_prior_says(price):
-    """One triangle, g = (1 - q) / (1 + q): without spread -g^2; with little, once slopes are known and the curvature is not,
-    +g^2."""
+    """One triangle, g = (1 - q) / (1 + q): without spread -g^2; with little, once slopes are known
+    and the curvature is not, +g^2."""
     prior, height = (1.0, price, price), ((1 - price) / (1 + price)) ** 2
     plain, little = (
         Products(seen(s), prior).answers((1, 1, 1), (math.inf, 3e6))[:, 1:] for s in (0.0, 0.02)
@@ -177,7 +179,8 @@ def test_claims_hold_of_the_model_and_fail_where_its_answers_are_others(rows, cl
 
 
 def test_an_answer_falls_before_it_rises(rows):
-    """The swing-by of paper C, with shapes apart and wide jitter: first to what was seen, then away."""
+    """The swing-by of paper C, with shapes apart and wide jitter: first to what was seen, then
+    away."""
     some = Table(rows).where(kind="answer", prior="apart", mirrors="jitter", world="wide")
     path = some.where(composition="111").column("agreement")
     low = path.index(min(path))

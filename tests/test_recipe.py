@@ -1,5 +1,5 @@
-"""The recipe of a model: batches named by step, the share that is dropped, samples whose noise never
-changes, sheets on disk."""
+"""The recipe of a model: batches named by step, the share that is dropped, samples whose noise
+never changes, sheets on disk."""
 
 from dataclasses import replace
 

@@ -7,10 +7,10 @@ import torch.nn.functional as F
 
 from recombine.config import UsageError, digest, from_json, override, to_json
 from recombine.rng import seeded
-from recombine.worlds.world import INVALID, World
 from recombine.worlds.factors import code
 from recombine.worlds.outlines import OUTLINES, cover, depth
 from recombine.worlds.shapes2d import Shapes2D
+from recombine.worlds.world import INVALID, World
 
 EVERYTHING = {"shapes": ("circle", "triangle", "square"), "colors": ("red", "blue", "green")}
 
@@ -31,7 +31,10 @@ def other_than(world: Shapes2D, factors: torch.Tensor, rng: torch.Generator) -> 
     """Compositions that differ from the given ones."""
     compositions = torch.tensor(world.space.compositions)
     index = (compositions == factors[:, None]).all(2).int().argmax(1)
-    return compositions[(index + torch.randint(1, len(compositions), (len(index),), generator=rng)) % len(compositions)]
+    return compositions[
+        (index + torch.randint(1, len(compositions), (len(index),), generator=rng))
+        % len(compositions)
+    ]
 
 
 def at_centre(world: Shapes2D, factors: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
@@ -55,14 +58,25 @@ def rejected(world: Shapes2D, images: torch.Tensor) -> float:
 
 def test_codes_are_the_papers():
     space = Shapes2D().space
-    assert [code(c) for c in space.compositions] == ["000", "001", "010", "011", "100", "101", "110", "111"]
+    assert [code(c) for c in space.compositions] == [
+        "000",
+        "001",
+        "010",
+        "011",
+        "100",
+        "101",
+        "110",
+        "111",
+    ]
     assert space.describe((0, 1, 1)) == "circle blue small"
     assert space.dims == (0, 3, 1)
 
 
 def test_canonical_values_are_the_class_centres():
     got = Shapes2D().canonical(torch.tensor([[0, 0, 0], [1, 1, 1]]))
-    torch.testing.assert_close(got, torch.tensor([[0.9, 0.1, 0.1, 8 / 28], [0.1, 0.1, 0.9, 4.8 / 28]]))
+    torch.testing.assert_close(
+        got, torch.tensor([[0.9, 0.1, 0.1, 8 / 28], [0.1, 0.1, 0.9, 4.8 / 28]])
+    )
 
 
 @pytest.mark.parametrize("outline", OUTLINES, ids=lambda o: o.name)
@@ -85,7 +99,9 @@ def test_a_rendered_picture_is_what_its_values_say():
     mass = (0.95 - images).sum((2, 3)) / (0.95 - values[:, :3]).clamp_min(1e-6)
     strong = (0.95 - values[:, :3]) > 0.5
     expected = (math.pi * (28 * values[:, 3]) ** 2)[:, None].expand_as(mass)
-    assert ((mass / expected)[strong] - 1).abs().max() < 0.05, "the whole shape is inside the picture, in its colour"
+    assert ((mass / expected)[strong] - 1).abs().max() < 0.05, (
+        "the whole shape is inside the picture, in its colour"
+    )
 
 
 def test_only_the_shapes_that_are_named_vary_and_all_others_stay_as_they_were():
@@ -129,20 +145,31 @@ def test_drawing_depends_on_the_stream_and_not_on_the_batch():
     factors, (images, values), _ = draws(world, 1200)
     again = world.render(factors, draws(world, 1200)[2])
     assert not torch.equal(images, again.images), "a stream goes on"
-    assert torch.equal(images, draws(world, 1200)[1].images), "the same stream gives the same pictures"
+    assert torch.equal(images, draws(world, 1200)[1].images), (
+        "the same stream gives the same pictures"
+    )
     centres = torch.rand(1200, 2, generator=seeded(0))
     whole = world.draw(factors, values, centres)
-    assert torch.equal(whole[700:703], world.draw(factors[700:703], values[700:703], centres[700:703]))
+    assert torch.equal(
+        whole[700:703], world.draw(factors[700:703], values[700:703], centres[700:703])
+    )
 
 
 def test_positions_fill_the_picture():
     world = Shapes2D()
     factors = torch.tensor([[1, 0, 1]]).expand(4, 3)
     corners = torch.tensor([[0.0, 0], [1, 0], [0, 1], [1, 1]])
-    images = world.draw(factors, world.canonical(factors), world.centres(factors, world.canonical(factors), corners))
+    images = world.draw(
+        factors, world.canonical(factors), world.centres(factors, world.canonical(factors), corners)
+    )
     ink = (images - 0.95).abs().amax(1) > 0.1
     touches = torch.stack(
-        [ink[:, :2].any((1, 2)), ink[:, -2:].any((1, 2)), ink[..., :2].any((1, 2)), ink[..., -2:].any((1, 2))]
+        [
+            ink[:, :2].any((1, 2)),
+            ink[:, -2:].any((1, 2)),
+            ink[..., :2].any((1, 2)),
+            ink[..., -2:].any((1, 2)),
+        ]
     )
     assert touches.T.tolist() == [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]]
 
@@ -160,7 +187,12 @@ def test_a_good_generators_flaws_are_forgiven(size):
     factors, (images, _), rng = draws(world, 200, "flaws")
     noise = 0.03 * torch.randn(images.shape, generator=rng)
     shift = 0.05 * (2 * torch.rand(200, 3, 1, 1, generator=rng) - 1).sign()
-    for flawed in (images + noise, blur(images, 0.4), images + shift, blur(images, 0.4) + noise + shift):
+    for flawed in (
+        images + noise,
+        blur(images, 0.4),
+        images + shift,
+        blur(images, 0.4) + noise + shift,
+    ):
         assert accuracy(world, flawed.clamp(0, 1), factors) >= 0.97
 
 
@@ -181,14 +213,20 @@ def mixtures(world, count, rng):
     others = other_than(world, factors, rng)
     second = world.render(others, rng)
     yield "blend", 0.5 * images + 0.5 * second.images
-    yield "blend at one centre", 0.5 * at_centre(world, factors, values) + 0.5 * at_centre(world, others, second.values)
+    yield (
+        "blend at one centre",
+        0.5 * at_centre(world, factors, values) + 0.5 * at_centre(world, others, second.values),
+    )
     for k, name in enumerate(("shape", "color", "size")):
         near = factors.clone()
         near[:, k] = (near[:, k] + 1) % world.space.sizes[k]
         moved = values.clone()
         columns = {"shape": slice(0, 0), "color": slice(0, 3), "size": slice(3, 4)}[name]
         moved[:, columns] = world.canonical(near)[:, columns]
-        yield f"blend of two {name}s", 0.5 * at_centre(world, factors, values) + 0.5 * at_centre(world, near, moved)
+        yield (
+            f"blend of two {name}s",
+            0.5 * at_centre(world, factors, values) + 0.5 * at_centre(world, near, moved),
+        )
         if name != "shape":
             yield f"{name} half way", at_centre(world, factors, (values + moved) / 2)
 
@@ -196,7 +234,11 @@ def mixtures(world, count, rng):
 def blots(world, count, rng):
     """Outlines between two shapes: mean cover, and mean signed distance."""
     _, (_, values), _ = draws(world, count, "blots")
-    x = torch.arange(world.size) + 0.5 - world.size * (0.45 + 0.1 * torch.rand(count, 1, 1, generator=rng))
+    x = (
+        torch.arange(world.size)
+        + 0.5
+        - world.size * (0.45 + 0.1 * torch.rand(count, 1, 1, generator=rng))
+    )
     radius, paint = world.size * values[:, 3, None, None], (values[:, :3] - 0.95)[:, :, None, None]
     for i, j in ((0, 1), (0, 2), (1, 2)):
         one, two = (depth(OUTLINES[n], x, x.transpose(1, 2), radius) for n in (i, j))
@@ -205,20 +247,26 @@ def blots(world, count, rng):
 
 
 def broken(world, count, rng):
-    """Two objects side by side, and objects of which a part is missing. A large triangle whose foot is cut off is not among
-    them: it is a small triangle."""
+    """Two objects side by side, and objects of which a part is missing. A large triangle whose foot
+    is cut off is not among them: it is a small triangle."""
     factors, (_, values), _ = draws(world, count, "broken")
     one, two = values.clone(), values.flip(0)
     one[:, 3], two[:, 3] = 0.14, 0.6 * two[:, 3]
     first = world.draw(factors, one, torch.full((count, 2), 0.2))
-    yield "two objects", torch.minimum(first, world.draw(factors.flip(0), two, torch.full((count, 2), 0.68)))
+    yield (
+        "two objects",
+        torch.minimum(first, world.draw(factors.flip(0), two, torch.full((count, 2), 0.68))),
+    )
     place = torch.rand(count, 2, generator=rng)
     for name, axis, edge in (("left", 0, 0.0), ("right", 0, 1.0), ("top", 1, 0.0)):
         centres = world.centres(factors, values, place)
         centres[:, axis] = edge + (0.5 - edge) * 0.1
         yield f"cut off at the {name}", world.draw(factors, values, centres)
     gone = torch.arange(world.size) > world.size * (0.5 + 0.4 * values[:, 3, None])
-    yield "right part erased", torch.where(gone[:, None, None], 0.95, at_centre(world, factors, values))
+    yield (
+        "right part erased",
+        torch.where(gone[:, None, None], 0.95, at_centre(world, factors, values)),
+    )
 
 
 @pytest.mark.parametrize("family", [nothing, mixtures, blots, broken])
@@ -247,7 +295,9 @@ def test_drawing_and_reading_never_look_at_the_numbers():
     """Tensors without numbers stand in for a GPU: whatever would wait for one fails on them."""
     world, factors = Shapes2D(), torch.zeros(1000, 3, dtype=torch.long, device="meta")
     values = world.canonical(factors)
-    images = world.draw(factors, values, world.centres(factors, values, torch.rand(1000, 2, device="meta")))
+    images = world.draw(
+        factors, values, world.centres(factors, values, torch.rand(1000, 2, device="meta"))
+    )
     assert images.shape == (1000, 3, 28, 28)
     assert world.read(images).shape == (1000, 3)
 

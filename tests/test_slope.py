@@ -9,21 +9,31 @@ from recombine.worlds.shapes2d import Shapes2D
 
 
 def values(centre: tuple[float, ...], spread: float, name: str) -> torch.Tensor:
-    return torch.tensor(centre) + spread * (2 * torch.rand(500, len(centre), generator=seeded(name)) - 1)
+    return torch.tensor(centre) + spread * (
+        2 * torch.rand(500, len(centre), generator=seeded(name)) - 1
+    )
 
 
 def test_it_is_one_where_latents_are_linear_whatever_else_varies_and_half_where_they_bend():
     mix, rng = torch.randn(2, 3, 4, 4, generator=seeded("mix")), seeded("noise")
     line = lambda v: torch.einsum("nv,v...->n...", v, mix)  # noqa: E731
     here, there = values((0.1, 0.5), 0.05, "a"), values((0.9, 0.5), 0.05, "b")
-    assert slope(trend(line(here), here), trend(line(there), there)) == pytest.approx((1, 1, 1), abs=1e-5)
+    assert slope(trend(line(here), here), trend(line(there), there)) == pytest.approx(
+        (1, 1, 1), abs=1e-5
+    )
     noisy = lambda v: line(v) + 0.1 * torch.randn(500, 3, 4, 4, generator=rng)  # noqa: E731
-    assert slope(trend(noisy(here), here), trend(noisy(there), there)).slope == pytest.approx(1, abs=0.1)
+    assert slope(trend(noisy(here), here), trend(noisy(there), there)).slope == pytest.approx(
+        1, abs=0.1
+    )
     faster = lambda v: line(v) * torch.where(v[:, :1] > 0.5, 2.0, 1.0).view(-1, 1, 1, 1)  # noqa: E731
     flat = lambda v: line(torch.stack((v[:, 0], torch.zeros(500)), 1))  # noqa: E731
     doubled = lambda v: faster(torch.stack((v[:, 0] - 0.1, torch.zeros(500)), 1))  # noqa: E731
-    assert slope(trend(flat(here), here), trend(flat(there), there)).slope == pytest.approx(1, abs=1e-5)
-    assert slope(trend(doubled(here), here), trend(doubled(there), there)).slope == pytest.approx(0.5, abs=0.01)
+    assert slope(trend(flat(here), here), trend(flat(there), there)).slope == pytest.approx(
+        1, abs=1e-5
+    )
+    assert slope(trend(doubled(here), here), trend(doubled(there), there)).slope == pytest.approx(
+        0.5, abs=0.01
+    )
 
 
 def test_it_is_zero_where_nothing_varies_or_where_what_varies_is_thrown_away():
@@ -33,7 +43,9 @@ def test_it_is_zero_where_nothing_varies_or_where_what_varies_is_thrown_away():
     assert slope(trend(same @ mix, same), trend(there @ mix, there)) == (0, 0, 0)
     here = values((0.1,), 0.05, "a")
     rounded = lambda v: v.round() @ mix  # noqa: E731
-    assert slope(trend(rounded(here), here), trend(rounded(there), there)).slope == pytest.approx(0, abs=1e-9)
+    assert slope(trend(rounded(here), here), trend(rounded(there), there)).slope == pytest.approx(
+        0, abs=1e-9
+    )
 
 
 def test_it_overshoots_where_codes_change_at_one_border_inside_the_class():
@@ -44,7 +56,9 @@ def test_it_overshoots_where_codes_change_at_one_border_inside_the_class():
 
 def test_pixels_are_linear_in_colour_and_a_world_without_values_has_no_trend():
     world = Shapes2D(size=16, wander=0.3)
-    red, blue = (world.render(torch.tensor([c] * 600), seeded("pictures")) for c in ((1, 0, 0), (1, 1, 0)))
+    red, blue = (
+        world.render(torch.tensor([c] * 600), seeded("pictures")) for c in ((1, 0, 0), (1, 1, 0))
+    )
     assert slope(trend(*red), trend(*blue)).slope == pytest.approx(1, abs=0.1)
     assert trend(red.images, red.values[:, :0]).change.shape == (0, 3 * 16 * 16)
 
@@ -54,7 +68,12 @@ def test_units_do_not_matter_and_a_trend_to_the_side_is_long_but_leads_nowhere()
     units, mix = torch.tensor([1e4, 1e-3]), torch.eye(2)
     other = lambda v: trend(v @ mix, v * units)  # noqa: E731
     assert slope(other(here), other(there)) == pytest.approx((1, 1, 1), abs=1e-4)
-    turned = lambda v: torch.stack((v[:, 0].round(), 3 * v[:, 0].where(v[:, 0] < 0.5, torch.tensor(0.1))), 1)  # noqa: E731
+
+    def turned(v):
+        return torch.stack(
+            (v[:, 0].round(), 3 * v[:, 0].where(v[:, 0] < 0.5, torch.tensor(0.1))), 1
+        )
+
     found = slope(trend(turned(here), here), trend(turned(there), there))
     assert abs(found.slope) < 0.05
     assert found.length == pytest.approx(3 * 0.8, rel=0.02)

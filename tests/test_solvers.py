@@ -1,4 +1,5 @@
-"""Solvers against a Gaussian, whose denoiser and whose flow are known exactly. Every solver with every schedule."""
+"""Solvers against a Gaussian, whose denoiser and whose flow are known exactly. Every solver with
+every schedule."""
 
 import pytest
 import torch
@@ -11,7 +12,9 @@ from recombine.worlds.factors import Condition
 SCHEDULES = [Flow(), Linear()]
 SOLVERS = [Euler, Heun, Ancestral]
 ALL = [(make, schedule) for make in SOLVERS for schedule in SCHEDULES]
-CASES = pytest.mark.parametrize(("make", "schedule"), ALL, ids=lambda v: getattr(v, "__name__", type(v).__name__))
+CASES = pytest.mark.parametrize(
+    ("make", "schedule"), ALL, ids=lambda v: getattr(v, "__name__", type(v).__name__)
+)
 MEAN, VARIANCE = 1.5, 0.4
 
 
@@ -26,7 +29,8 @@ def gaussian(schedule):
 
 
 def exact(schedule, noise, stop):
-    """Where the probability flow carries this noise by time `stop`: it keeps each point's place in the Gaussian."""
+    """Where the probability flow carries this noise by time `stop`: it keeps each point's place in
+    the Gaussian."""
     deviation = lambda t: (schedule.alpha(t) ** 2 * VARIANCE + schedule.sigma(t) ** 2).sqrt()  # noqa: E731
     one, stop = torch.ones((), dtype=noise.dtype), torch.tensor(stop, dtype=noise.dtype)
     place = (schedule.sigma(one) * noise - schedule.alpha(one) * MEAN) / deviation(one)
@@ -68,20 +72,26 @@ def test_samples_arrive_where_the_exact_flow_does(make, most, schedule):
 def test_all_the_data_at_one_point_is_found_exactly_in_any_number_of_steps(make, schedule):
     point = normal(1, 2, 3)
     for steps in (1, 3, 10):
-        found = make(steps).sample(lambda x, t, c: point.expand_as(x), schedule, normal(4, 2, 3), None, seeded("own"))
+        found = make(steps).sample(
+            lambda x, t, c: point.expand_as(x), schedule, normal(4, 2, 3), None, seeded("own")
+        )
         torch.testing.assert_close(found, point.expand(4, 2, 3))
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
 def test_ancestral_samples_have_the_mean_and_variance_of_the_data(schedule):
-    found = Ancestral(300).sample(gaussian(schedule), schedule, normal(4000, 1), None, seeded("own"))
+    found = Ancestral(300).sample(
+        gaussian(schedule), schedule, normal(4000, 1), None, seeded("own")
+    )
     assert float(found.mean()) == pytest.approx(MEAN, abs=0.04)
     assert float(found.var()) == pytest.approx(VARIANCE, rel=0.08)
 
 
 @CASES
 def test_samples_depend_on_their_noise_and_generator_alone(make, schedule):
-    sample = lambda key: make(5).sample(gaussian(schedule), schedule, normal(4, 1), None, seeded(key))  # noqa: E731
+    def sample(key):
+        return make(5).sample(gaussian(schedule), schedule, normal(4, 1), None, seeded(key))
+
     assert torch.equal(sample("a"), sample("a"))
     assert torch.equal(sample("a"), sample("b")) == (make is not Ancestral)
 
@@ -127,7 +137,9 @@ def told(x, t, condition: Condition) -> torch.Tensor:
 
 @pytest.mark.parametrize(("scale", "answer"), [(0.0, 0.0), (1.0, 2.0), (2.5, 5.0), (-1.0, -2.0)])
 def test_guidance_goes_from_the_unconditional_answer_through_the_conditional_one(scale, answer):
-    condition = Condition(torch.zeros(4, 2).long(), torch.zeros(4, 0), torch.ones(4, 2, dtype=torch.bool))
+    condition = Condition(
+        torch.zeros(4, 2).long(), torch.zeros(4, 0), torch.ones(4, 2, dtype=torch.bool)
+    )
     x, t = normal(4, 3), torch.full((4,), 0.5)
     assert torch.equal(Guided(told, scale)(x, t, condition), torch.full_like(x, answer))
     assert torch.equal(Guided(told, 1.0)(x, t, condition), told(x, t, condition))

@@ -15,7 +15,7 @@ from recombine.store import RunFolder, read_json, read_rows, write_atomic, write
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(3, dtype=torch.bfloat16)}
 
 
-@pytest.fixture()
+@pytest.fixture
 def run(tmp_path) -> RunFolder:
     folder = RunFolder(tmp_path, "0123456789abcdef")
     folder.begin({"config": {"n": 1}, "parents": []})
@@ -31,7 +31,11 @@ def finished(run: RunFolder) -> RunFolder:
 
 flat = st.dictionaries(
     st.text(max_size=8),
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     max_size=4,
 )
 
@@ -66,7 +70,7 @@ def test_writing_is_all_or_nothing_and_leaves_no_litter(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UsageError, match="cannot write .*No space left"):
+    with pytest.raises(UsageError, match=r"cannot write .*No space left"):
         write_atomic(path, "new")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
@@ -91,7 +95,9 @@ def test_tensors_come_back_with_their_step_and_types(run):
     run.save_state(TENSORS, 7, {"seconds": 3.0})
     tensors, step, spent = run.load_state()
     assert (step, spent) == (7, {"seconds": 3.0})
-    assert all(torch.equal(tensors[k], v) and tensors[k].dtype == v.dtype for k, v in TENSORS.items())
+    assert all(
+        torch.equal(tensors[k], v) and tensors[k].dtype == v.dtype for k, v in TENSORS.items()
+    )
 
 
 def test_equal_runs_are_equal_files(tmp_path):

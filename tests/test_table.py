@@ -1,4 +1,5 @@
-"""Tables: typed columns, filters that keep what they should, and Parquet that gives back what it was given."""
+"""Tables: typed columns, filters that keep what they should, and Parquet that gives back what it
+was given."""
 
 import polars as pl
 import pytest
@@ -45,7 +46,9 @@ def test_rows_are_flat():
 VALUES = st.none() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False)
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=6)
 SOME = st.lists(
-    st.fixed_dictionaries({"kind": WORDS}, optional={"a": VALUES, "b": WORDS, "seed": st.integers(0, 9)}),
+    st.fixed_dictionaries(
+        {"kind": WORDS}, optional={"a": VALUES, "b": WORDS, "seed": st.integers(0, 9)}
+    ),
     max_size=6,
 )
 
@@ -61,7 +64,11 @@ def test_parquet_gives_back_what_it_was_given(tmp_path_factory, rows):
     assert len(again) == len(rows)
     for row, there in zip(rows, again, strict=True):
         for name, value in row.items():
-            assert there[name] == pytest.approx(value) if isinstance(value, float) else there[name] == value
+            assert (
+                there[name] == pytest.approx(value)
+                if isinstance(value, float)
+                else there[name] == value
+            )
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,4 +1,5 @@
-"""The heads: each is a distribution over vectors that trains by its nll and draws what it was trained on."""
+"""The heads: each is a distribution over vectors that trains by its nll and draws what it was
+trained on."""
 
 import math
 
@@ -18,7 +19,14 @@ from recombine.rng import seeded
 WIDTH, DIM = 8, 3
 CODES = torch.randn(6, DIM, generator=seeded("codes"))
 SMALL = Denoising(steps=6, width=32, depth=2, repeats=2)
-HEADS = [Categorical(), Categorical(smoothing=0.1), Mixture(4), Mixture(1), SMALL, Denoising(6, 16, 1, 1)]
+HEADS = [
+    Categorical(),
+    Categorical(smoothing=0.1),
+    Mixture(4),
+    Mixture(1),
+    SMALL,
+    Denoising(6, 16, 1, 1),
+]
 
 
 def name(head: Head) -> str:
@@ -37,7 +45,8 @@ def made(head: Head, dim: int = DIM, codes: Tensor | None = CODES) -> nn.Module:
 
 
 def opened(net: nn.Module, size: float = 0.4) -> nn.Module:
-    """Weights such that every path is open (an untrained head says the same whatever it is told)."""
+    """Weights such that every path is open (an untrained head says the same whatever it is
+    told)."""
     rng = seeded("weights")
     with torch.no_grad():
         for p in net.parameters():
@@ -85,7 +94,9 @@ def test_the_nll_is_one_float32_per_token_also_under_autocast(head):
     assert plain.dtype == cast.dtype == torch.float32
     torch.testing.assert_close(cast, plain, rtol=0.1, atol=0.1)
     cast.sum().backward()
-    assert all(p.grad.dtype == torch.float32 and torch.isfinite(p.grad).all() for p in net.parameters())
+    assert all(
+        p.grad.dtype == torch.float32 and torch.isfinite(p.grad).all() for p in net.parameters()
+    )
 
 
 def test_a_last_layer_starts_at_zero_and_rounds_nothing_under_autocast():
@@ -130,7 +141,9 @@ def test_samples_and_draws_are_pure_functions_of_the_generator(head):
 def test_an_untrained_head_is_the_same_whatever_it_is_told(head):
     net, x = made(head), tokens(1, 4)
     draw = head.draw((1, 4, DIM), seeded("draw"))
-    assert torch.equal(head.nll(net, hidden(1, 4), x, draw), head.nll(net, -3 * hidden(1, 4), x, draw))
+    assert torch.equal(
+        head.nll(net, hidden(1, 4), x, draw), head.nll(net, -3 * hidden(1, 4), x, draw)
+    )
 
 
 @WITH_DENSITY
@@ -177,7 +190,9 @@ def test_every_head_learns_which_of_two_codes_the_hidden_vector_means(head):
 
 @ONE_OF_EACH
 def test_the_nll_is_traced_whole_and_draws_nothing_by_itself(head, monkeypatch):
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # the checks of shapes cannot be traced
+    monkeypatch.setattr(
+        jaxtyping.config, "jaxtyping_disable", True
+    )  # the checks of shapes cannot be traced
     net, h, x = opened(made(head)), hidden(2, 4), tokens(2, 4)
     draw, before = head.draw((2, 4, DIM), seeded("draw")), torch.get_rng_state()
     torch._dynamo.reset()
@@ -193,7 +208,9 @@ def test_categorical_probabilities_are_a_softmax_and_sum_to_one():
     head, h = Categorical(), hidden(1, 1).expand(1, len(CODES), WIDTH)
     net = opened(made(head))
     nll = head.nll(net, h, CODES[None], ())[0]
-    torch.testing.assert_close(nll, -(h[0, 0] @ net.leave.weight.T + net.leave.bias).log_softmax(-1))
+    torch.testing.assert_close(
+        nll, -(h[0, 0] @ net.leave.weight.T + net.leave.bias).log_softmax(-1)
+    )
     assert float(torch.exp(-nll.detach()).sum()) == pytest.approx(1, abs=1e-6)
     untrained = head.nll(made(head), h, CODES[None], ())
     torch.testing.assert_close(untrained, torch.full_like(untrained, math.log(len(CODES))))
@@ -202,7 +219,9 @@ def test_categorical_probabilities_are_a_softmax_and_sum_to_one():
 
 
 def test_tokens_are_told_from_the_closest_other_row_also_under_autocast():
-    codes = 5 + torch.cat([torch.zeros(1, 16), 1e-5 * torch.randn(200, 16, generator=seeded("close"))])
+    codes = 5 + torch.cat(
+        [torch.zeros(1, 16), 1e-5 * torch.randn(200, 16, generator=seeded("close"))]
+    )
     net = made(Categorical(), 16, codes)
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(net.nearest(codes), torch.arange(201))
@@ -243,7 +262,9 @@ def test_the_mixtures_density_integrates_to_one(dim, count):
     head = Mixture(3)
     points, cell = grid(dim, 12, count)
     with torch.no_grad():
-        nll = head.nll(opened(made(head, dim)), hidden(1, 1).expand(1, len(points), WIDTH), points[None], ())
+        nll = head.nll(
+            opened(made(head, dim)), hidden(1, 1).expand(1, len(points), WIDTH), points[None], ()
+        )
     assert float(torch.exp(-nll.double()).sum() * cell) == pytest.approx(1, abs=1e-3)
 
 
@@ -264,7 +285,9 @@ def test_the_mixtures_samples_have_its_moments(temperature):
     weight = weight.exp()[:, None]
     centre = (weight * mean).sum(0)
     variance = (weight * ((temperature * scale.exp()) ** 2 + (mean - centre) ** 2)).sum(0)
-    torch.testing.assert_close(token.mean(0), centre, atol=4 * float(variance.max() / n) ** 0.5, rtol=0)
+    torch.testing.assert_close(
+        token.mean(0), centre, atol=4 * float(variance.max() / n) ** 0.5, rtol=0
+    )
     torch.testing.assert_close(token.var(0), variance, rtol=0.04, atol=0)
 
 
@@ -321,7 +344,8 @@ def test_the_untrained_denoising_nets_error_is_that_of_no_velocity_averaged_over
 
 
 def test_denoising_draws_both_modes_of_a_condition_that_has_two():
-    """GivenEmbedding the first thing, tokens are N(-0.5, 0.5); told the second, 1.2 or, three times in ten, -1.2, with deviation 0.3."""
+    """GivenEmbedding the first thing, tokens are N(-0.5, 0.5); told the second, 1.2 or, three times
+    in ten, -1.2, with deviation 0.3."""
     head = Denoising(steps=25, width=32, depth=2, repeats=4)
 
     def batch(rng: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,5 @@
-"""Tokenizers: bottlenecks against closed forms, codecs that give codes and nothing else, runs of their own, ceilings."""
+"""Tokenizers: bottlenecks against closed forms, codecs that give codes and nothing else, runs of
+their own, ceilings."""
 
 from dataclasses import fields, replace
 from pathlib import Path

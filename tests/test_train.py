@@ -11,8 +11,8 @@ from tiny import CONFIG, QUIET, batch, fit, folder_of, loss, net, outcome
 from recombine.config import UsageError, to_json
 from recombine.store import RunFolder, write_json
 from recombine.train.fit import Diverged, Fit, TrainConfig
-from recombine.train.loop import train
 from recombine.train.flat import FlatParams
+from recombine.train.loop import train
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,9 @@ def exploding(step: int, error: Exception):
 )
 def test_the_rate_warms_up_over_four_steps_and_falls_over_ten(decay, expected):
     config = TrainConfig(steps=14, warmup=4, lr=2.0, decay=decay)
-    assert {s: config.rate(s) for s in expected} == pytest.approx({s: 2 * v for s, v in expected.items()})
+    assert {s: config.rate(s) for s in expected} == pytest.approx(
+        {s: 2 * v for s, v in expected.items()}
+    )
     assert TrainConfig(warmup=0, lr=2.0).rate(0) == 2
 
 
@@ -65,7 +67,12 @@ def test_weights_and_their_average_are_what_adam_and_arithmetic_say():
     """One weight, loss = 3 w: Adam moves it by the rate each step, whatever the gradient's size."""
     one = torch.nn.Linear(1, 1, bias=False)
     torch.nn.init.constant_(one.weight, 2.0)
-    state = Fit(one, lambda n, x: 3 * n(x)[:, 0], TrainConfig(lr=0.5, warmup=1, decay="none", ema=0.5), QUIET)
+    state = Fit(
+        one,
+        lambda n, x: 3 * n(x)[:, 0],
+        TrainConfig(lr=0.5, warmup=1, decay="none", ema=0.5),
+        QUIET,
+    )
     weight, average = 2.0, 2.0
     for step in range(12):
         state.advance((torch.ones(4, 1),))
@@ -109,9 +116,13 @@ def test_the_run_ends_with_its_averaged_weights_on_disk_and_the_loss_falls(whole
 
 def test_running_statistics_which_would_be_lost_are_refused():
     with pytest.raises(UsageError, match="1: running statistics"):
-        Fit(torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)), loss, CONFIG, QUIET)
+        Fit(
+            torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)), loss, CONFIG, QUIET
+        )
     Fit(
-        torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2, track_running_stats=False)),
+        torch.nn.Sequential(
+            torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2, track_running_stats=False)
+        ),
         loss,
         CONFIG,
         QUIET,
@@ -119,7 +130,9 @@ def test_running_statistics_which_would_be_lost_are_refused():
 
 
 def test_training_learns(tmp_path):
-    rows = fit(tmp_path, replace(CONFIG, steps=300, log_every=1, decay="none"), observe_at=()).rows()
+    rows = fit(
+        tmp_path, replace(CONFIG, steps=300, log_every=1, decay="none"), observe_at=()
+    ).rows()
     mean = lambda some: sum(r["loss"] for r in some) / len(some)  # noqa: E731
     assert mean(rows[-20:]) < 0.5 * mean(rows[:20])
 
@@ -159,7 +172,9 @@ def test_ctrl_c_twice_stops_at_once_and_the_last_save_stands(tmp_path, whole):
 
 
 @pytest.mark.parametrize(("step", "times"), [(0, 1), (5, 1), (12, 1), (5, 2)])
-def test_ctrl_c_while_observing_does_not_wait_for_it_and_resumes_exactly(tmp_path, whole, step, times):
+def test_ctrl_c_while_observing_does_not_wait_for_it_and_resumes_exactly(
+    tmp_path, whole, step, times
+):
     folder, model = folder_of(tmp_path), net()
     folder.begin(to_json(CONFIG))
 
@@ -171,11 +186,21 @@ def test_ctrl_c_while_observing_does_not_wait_for_it_and_resumes_exactly(tmp_pat
             if times == 2:
                 signal.raise_signal(signal.SIGINT)
         assert at < step, "it should have stopped"
-        return [{"kind": "sum", "step": at, "value": float(sum(p.detach().sum() for p in model.parameters()))}]
+        return [
+            {
+                "kind": "sum",
+                "step": at,
+                "value": float(sum(p.detach().sum() for p in model.parameters())),
+            }
+        ]
 
     with pytest.raises(KeyboardInterrupt):
-        train(model, loss, batch, CONFIG, folder, QUIET, observe, (0, 5, 12) if times == 1 else (5,))
-    assert (folder.load_state() is None) == (times == 2), "a second Ctrl-C does not wait for a save either"
+        train(
+            model, loss, batch, CONFIG, folder, QUIET, observe, (0, 5, 12) if times == 1 else (5,)
+        )
+    assert (folder.load_state() is None) == (times == 2), (
+        "a second Ctrl-C does not wait for a save either"
+    )
     assert times == 2 or folder.load_state()[1] == step
     assert outcome(fit(tmp_path)) == outcome(whole)
 
@@ -228,7 +253,9 @@ def test_observing_changes_nothing(tmp_path, whole):
     assert outcome(fit(tmp_path / "often", observe_at=tuple(range(13))))[0] == outcome(whole)[0]
 
 
-@pytest.mark.parametrize(("value", "step"), [(float("nan"), 0), (float("nan"), 7), (float("inf"), 3)])
+@pytest.mark.parametrize(
+    ("value", "step"), [(float("nan"), 0), (float("nan"), 7), (float("inf"), 3)]
+)
 def test_a_number_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, value, step):
     def poisoned(at: int):
         x, y = batch(at)
@@ -257,18 +284,24 @@ def test_a_batch_that_cannot_be_shared_is_refused():
 def test_networks_of_one_kind_share_their_compiled_code_and_there_may_be_many_kinds(monkeypatch):
     """Traced, not compiled to machine code: that is enough to count."""
     plain = torch.compile
-    monkeypatch.setattr(torch, "compile", lambda f, mode=None, **how: plain(f, backend="eager", **how))
+    monkeypatch.setattr(
+        torch, "compile", lambda f, mode=None, **how: plain(f, backend="eager", **how)
+    )
     torch._dynamo.reset()
     graphs = torch._dynamo.utils.counters["stats"]
 
     def traced(width: int) -> int:
         before, model = graphs["unique_graphs"], torch.nn.Linear(width, 1)
-        fit = Fit(model, lambda net, x: net(x).square().mean(1), CONFIG, replace(QUIET, compile="default"))
+        fit = Fit(
+            model, lambda net, x: net(x).square().mean(1), CONFIG, replace(QUIET, compile="default")
+        )
         start = model.weight.detach().clone()
         fit.advance((torch.ones(4, width),))
         assert not torch.equal(model.weight, start), "it is this network that learns"
         return graphs["unique_graphs"] - before
 
     assert [traced(3), traced(3)] == [2, 0], "the step and the update"
-    assert [traced(width) for width in range(4, 20)] == [1] * 16, "vectors are as long, the update is the same"
+    assert [traced(width) for width in range(4, 20)] == [1] * 16, (
+        "vectors are as long, the update is the same"
+    )
     torch._dynamo.reset()

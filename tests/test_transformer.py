@@ -1,4 +1,5 @@
-"""The transformer: what each token may see, what the condition does, and that order enters by position alone."""
+"""The transformer: what each token may see, what the condition does, and that order enters by
+position alone."""
 
 import pytest
 import torch
@@ -7,8 +8,14 @@ from recombine.nets.transformer import Attention, Transformer, TransformerConfig
 from recombine.rng import seeded
 
 GRID = (2, 3)
-CONFIGS = [TransformerConfig(2, 16, 4, 2, qk_norm=q, causal=c) for q in (False, True) for c in (False, True)]
-CASES = pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"qk_norm={c.qk_norm}-causal={c.causal}")
+CONFIGS = [
+    TransformerConfig(2, 16, 4, 2, qk_norm=q, causal=c)
+    for q in (False, True)
+    for c in (False, True)
+]
+CASES = pytest.mark.parametrize(
+    "config", CONFIGS, ids=lambda c: f"qk_norm={c.qk_norm}-causal={c.causal}"
+)
 
 
 def randomised(module: torch.nn.Module) -> torch.nn.Module:
@@ -57,7 +64,10 @@ def test_samples_do_not_mix(config):
 
 @pytest.mark.parametrize("qk_norm", [False, True])
 def test_permuted_tokens_give_permuted_answers_where_there_are_no_positions(qk_norm):
-    net, (x, c) = randomised(Transformer(TransformerConfig(2, 16, 4, 2, qk_norm=qk_norm), GRID)), inputs()
+    net, (x, c) = (
+        randomised(Transformer(TransformerConfig(2, 16, 4, 2, qk_norm=qk_norm), GRID)),
+        inputs(),
+    )
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     assert not torch.allclose(net(x[:, order], c), net(x, c)[:, order], atol=1e-3)
     net.position.zero_()
@@ -66,7 +76,10 @@ def test_permuted_tokens_give_permuted_answers_where_there_are_no_positions(qk_n
 
 @pytest.mark.parametrize("qk_norm", [False, True])
 def test_qk_norm_makes_attention_blind_to_the_length_of_queries_and_keys(qk_norm):
-    attention, (x, _) = randomised(Attention(TransformerConfig(1, 16, 4, qk_norm=qk_norm))), inputs()
+    attention, (x, _) = (
+        randomised(Attention(TransformerConfig(1, 16, 4, qk_norm=qk_norm))),
+        inputs(),
+    )
     before = attention(x)
     with torch.no_grad():
         attention.qkv.weight[:32] *= 30
@@ -82,7 +95,9 @@ def test_every_place_on_the_grid_has_its_own_code_of_unit_waves():
     assert torch.equal(waves(torch.zeros(1), 6), torch.tensor([[0.0, 0, 0, 1, 1, 1]]))
 
 
-@pytest.mark.parametrize(("change", "says"), [({"heads": 5}, "not a multiple of heads 5"), ({"depth": 0}, "positive")])
+@pytest.mark.parametrize(
+    ("change", "says"), [({"heads": 5}, "not a multiple of heads 5"), ({"depth": 0}, "positive")]
+)
 def test_sizes_that_do_not_fit_are_refused(change, says):
     with pytest.raises(ValueError, match=says):
         TransformerConfig(**{"width": 16, "heads": 4} | change)

@@ -1,11 +1,12 @@
-"""Networks that are built to be looked at: their shapes are true, and building them draws no random number."""
+"""Networks that are built to be looked at: their shapes are true, and building them draws no random
+number."""
 
 import pytest
 import torch
+from recombine.studies.scenes.settings import settings as scenes
 
 from recombine.nets.unfilled import Unfilled
 from recombine.studies import objectives
-from recombine.studies.scenes.settings import settings as scenes
 
 FAMILIES = objectives.settings("smoke").variants()
 

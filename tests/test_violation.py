@@ -7,7 +7,14 @@ from recombine.evaluate.violation import interaction, jacobian, lcs_violation, p
 from recombine.objectives.process import Flow
 from recombine.rng import seeded
 from recombine.theory.mixtures import Exact, condition_of
-from recombine.theory.projective import Joint, Projective, Tilted, joined, random_mixture, random_projective
+from recombine.theory.projective import (
+    Joint,
+    Projective,
+    Tilted,
+    joined,
+    random_mixture,
+    random_projective,
+)
 
 CPC = random_projective(3, 2, 2, 2, 2, seeded(0, "cpc"))
 MASKS = pixel_masks(CPC.sets, (8,))
@@ -22,7 +29,10 @@ def at(count: int = 16, shape: tuple[int, ...] = (8,)) -> tuple[torch.Tensor, to
 def test_a_composition_is_local_and_a_tilted_one_is_not(asked):
     x, t = at()
     local = lcs_violation(Exact(Joint(CPC), Flow()), MASKS, x, t, condition_of(asked, 16))
-    assert max(local.worst_pixel, local.worst_condition, local.pixel_share, local.condition_share) < 1e-9
+    assert (
+        max(local.worst_pixel, local.worst_condition, local.pixel_share, local.condition_share)
+        < 1e-9
+    )
     assert local.pixels.diagonal()[[v is not None for v in asked] + [True]].min() > 1e-3
     tilted = lcs_violation(Exact(Tilted(CPC, 1.0), Flow()), MASKS, x, t, condition_of(asked, 16))
     assert tilted.condition_share > 0.01
@@ -57,7 +67,9 @@ def test_jacobian_against_differences():
     denoiser, condition = Exact(Tilted(CPC, 1.0), Flow()), condition_of((0, 1, 0), 2)
     step = 1e-5 * torch.eye(8, dtype=torch.float64)[3]
     slope = (denoiser(x + step, t, condition) - denoiser(x - step, t, condition)) / 2e-5
-    torch.testing.assert_close(jacobian(denoiser, x, t, condition)[:, :, 3], slope, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(
+        jacobian(denoiser, x, t, condition)[:, :, 3], slope, rtol=1e-5, atol=1e-7
+    )
 
 
 class Net(nn.Module):
@@ -67,7 +79,9 @@ class Net(nn.Module):
         super().__init__()
         self.mixed = mixed
         self.table = nn.Parameter(torch.randn(2, generator=seeded(0, "table")), requires_grad=False)
-        self.kernel = nn.Parameter(torch.randn(2, 2, 3, 3, generator=seeded(0, "kernel")), requires_grad=False)
+        self.kernel = nn.Parameter(
+            torch.randn(2, 2, 3, 3, generator=seeded(0, "kernel")), requires_grad=False
+        )
 
     def forward(self, x, t, condition):
         push = (condition.present * self.table)[:, :, None, None]
@@ -82,8 +96,16 @@ def test_trained_networks_are_measured_alike(probes):
     masks = torch.zeros(2, 2, 3, 3, dtype=torch.bool)
     masks[0, 0] = masks[1, 1] = True
     condition = condition_of((0, 0), 4)
-    mixed, apart = (lcs_violation(Net(m), masks, x, t, condition, probes, seeded(0, "p")) for m in (True, False))
-    assert apart.pixel_share == apart.condition_share == apart.worst_pixel == apart.worst_condition == 0
+    mixed, apart = (
+        lcs_violation(Net(m), masks, x, t, condition, probes, seeded(0, "p")) for m in (True, False)
+    )
+    assert (
+        apart.pixel_share
+        == apart.condition_share
+        == apart.worst_pixel
+        == apart.worst_condition
+        == 0
+    )
     assert mixed.pixel_share > 0.2
     assert mixed.condition_share > 0.2
     per_picture = lcs_violation(Net(True), masks.expand(4, -1, -1, -1, -1), x, t, condition)
@@ -92,8 +114,15 @@ def test_trained_networks_are_measured_alike(probes):
 
 def test_the_integrated_score_tells_whether_the_density_splits():
     x, _ = at()
-    t, y, condition = torch.full((16,), 0.4, dtype=torch.float64), x.roll(1, 0), condition_of((0, 1, 0), 16)
-    assert interaction(Exact(Joint(CPC), Flow()), Flow(), MASKS[0], x, y, t, condition).abs().max() < 1e-9
+    t, y, condition = (
+        torch.full((16,), 0.4, dtype=torch.float64),
+        x.roll(1, 0),
+        condition_of((0, 1, 0), 16),
+    )
+    assert (
+        interaction(Exact(Joint(CPC), Flow()), Flow(), MASKS[0], x, y, t, condition).abs().max()
+        < 1e-9
+    )
     tilted = Tilted(CPC, 1.0)
     law = joined(tilted((0, 1, 0)))
     corner = lambda a, b: law.log_density(torch.where(MASKS[0], a, b), 0.6, 0.4)  # noqa: E731

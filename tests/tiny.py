@@ -1,4 +1,5 @@
-"""A training run that takes milliseconds: a small MLP, random pictures of three numbers, a loss per sample."""
+"""A training run that takes milliseconds: a small MLP, random pictures of three numbers, a loss per
+sample."""
 
 import json
 from pathlib import Path
@@ -43,7 +44,8 @@ def fit(
     batch=batch,
     observe_at=(0, 5, 12),
 ):
-    """Train (or go on training) under `root`; the run folder. It observes the sum of the weights in place."""
+    """Train (or go on training) under `root`; the run folder. It observes the sum of the weights in
+    place."""
     folder, model = folder_of(root, config), net()
     if runtime.rank == 0:
         folder.begin(to_json(config))

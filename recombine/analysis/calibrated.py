@@ -110,8 +110,8 @@ def gate(rows: Table) -> Finding:
     parts, shown = {}, {}
     for code, (real, drawn) in gate_values(rows).items():
         reads, name = READS[code], NAMES[code]
-        parts[f"real {name}"] = rate(real), reads - 0.04, reads + 0.04
-        parts[f"DiT's {name}"] = rate(drawn), reads - 0.08, min(1.0, reads + 0.08)
+        parts[f"real {name}"] = rate(real), round(reads - 0.04, 3), round(reads + 0.04, 3)
+        parts[f"DiT's {name}"] = rate(drawn), round(reads - 0.08, 3), round(reads + 0.08, 3)
         shown |= {name: fmean(real), f"paper_{name}": reads, f"{name}, DiT": fmean(drawn)}
     ordered = sorted(parts, key=lambda name: not name.startswith("real"))
     return Finding(tuple(Part(name, *parts[name]) for name in ordered), shown)

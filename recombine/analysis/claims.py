@@ -1,11 +1,13 @@
 """Claims and the one rule by which all of them get their verdict.
 
-A claim measures its parts on the rows. A part is an estimate with its interval over seeds and the region in which it is
-expected, or a check that is exactly true or false. The verdict follows from the parts, here and nowhere else:
+A claim measures its parts on the rows. A part is an estimate with its interval over seeds and the
+region in which it is expected, or a check that is exactly true or false. The verdict follows from
+the parts, here and nowhere else:
 
 - supported: enough seeds, and the interval of every part lies inside its region;
 - partly supported: some parts are supported;
-- contradicted: an interval lies outside its region, in a set-up that is the paper's, over enough seeds;
+- contradicted: an interval lies outside its region, in a set-up that is the paper's, over enough
+  seeds;
 - inconclusive: everything else that was measured;
 - not measured; and smoke, at a scale whose numbers mean nothing."""
 
@@ -17,11 +19,21 @@ from typing import Any, Literal
 from recombine.analysis.estimates import Estimate
 from recombine.analysis.table import Table
 
-VERDICTS = ("supported", "partly supported", "inconclusive", "contradicted", "not measured", "smoke")
+VERDICTS = (
+    "supported",
+    "partly supported",
+    "inconclusive",
+    "contradicted",
+    "not measured",
+    "smoke",
+)
 """Best first."""
-Verdict = Literal["supported", "partly supported", "inconclusive", "contradicted", "not measured", "smoke"]
+Verdict = Literal[
+    "supported", "partly supported", "inconclusive", "contradicted", "not measured", "smoke"
+]
 ENOUGH, ENOUGH_LONG = 5, 3
-"""Seeds that a verdict on trained models needs; where one run takes more than LONG GPU minutes, three will do."""
+"""Seeds that a verdict on trained models needs; where one run takes more than LONG GPU minutes,
+three will do."""
 LONG = 5.0
 Measured = dict[str, float | int | str | None]
 
@@ -59,7 +71,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Check:
-    """Something that is true or false whatever the seed: an identity, an ordering of exact numbers."""
+    """Something that is true or false whatever the seed: an identity, an ordering of exact
+    numbers."""
 
     name: str
     holds: bool
@@ -73,7 +86,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a claim's function found in the rows: its parts, the headline first, and other numbers worth showing."""
+    """What a claim's function found in the rows: its parts, the headline first, and other numbers
+    worth showing."""
 
     parts: tuple[Part | Check, ...]
     measured: Measured = field(default_factory=dict)
@@ -81,9 +95,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement, what was expected of it, and the function from rows to finding, which raises LookupError where the rows
-    do not bear on it. `trained`: judged at full scale over enough seeds. `deviations`: what differs from the paper's set-up;
-    `faithful` is False where one of them may decide the outcome, and then nothing is called contradicted."""
+    """One statement, what was expected of it, and the function from rows to finding, which raises
+    LookupError where the rows do not bear on it. `trained`: judged at full scale over enough seeds.
+    `deviations`: what differs from the paper's set-up; `faithful` is False where one of them may
+    decide the outcome, and then nothing is called contradicted."""
 
     id: str
     paper: str
@@ -105,7 +120,9 @@ class Judged:
     parts: tuple[Verdict, ...] = ()
     note: str = ""
 
-    def json(self, study: str, scale: str, seeds: int, provenance: dict[str, Any]) -> dict[str, Any]:
+    def json(
+        self, study: str, scale: str, seeds: int, provenance: dict[str, Any]
+    ) -> dict[str, Any]:
         """As it stands in claims.json."""
         c, parts = self.claim, self.finding.parts if self.finding else ()
         shown = [part.json(verdict) for part, verdict in zip(parts, self.parts, strict=True)]
@@ -116,7 +133,9 @@ class Judged:
             "paper": c.paper,
             "statement": c.statement,
             "expected": c.expected,
-            "measured": {k: _plain(v) for k, v in self.finding.measured.items()} if self.finding else {},
+            "measured": {k: _plain(v) for k, v in self.finding.measured.items()}
+            if self.finding
+            else {},
             "estimate": head.get("estimate"),
             "interval": head.get("interval"),
             "n": head.get("n"),
@@ -140,7 +159,9 @@ def judge(claim: Claim, rows: Table, scale: str, run_minutes: float = 0.0) -> Ju
     try:
         finding = claim.measure(rows)
     except LookupError as error:
-        return Judged(claim, "smoke" if scale == "smoke" else "not measured", None, (), _text(error))
+        return Judged(
+            claim, "smoke" if scale == "smoke" else "not measured", None, (), _text(error)
+        )
     enough = (ENOUGH_LONG if run_minutes > LONG else ENOUGH) if claim.trained else 0
     each = tuple(part.verdict(enough, claim.faithful) for part in finding.parts)
     if scale == "smoke":

@@ -7,12 +7,12 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from recombine.analysis.estimates import Estimate, mean
+from recombine.analysis.frames import pl
 from recombine.analysis.table import Table
 from recombine.store import Row
 from recombine.theory.detect import descents, learning_times, turns
@@ -102,7 +102,7 @@ def curves(rows: Table) -> Curves:
     return Curves(steps, factors, top["p_joint"], top["p_mean"], known)
 
 
-def _of_level(means: pl.DataFrame, level: int, keys: list[str]) -> list[tuple[str, list[float]]]:
+def _of_level(means: "pl.DataFrame", level: int, keys: list[str]) -> list[tuple[str, list[float]]]:
     """The columns of one level, step by step."""
     mine = means.filter(pl.col("level") == level)
     return [(k, mine[k].to_list()) for k in keys]

@@ -1,4 +1,5 @@
-"""How a model depends on its conditions against how well it composes: from rows to points and a correlation."""
+"""How a model depends on its conditions against how well it composes: from rows to points and a
+correlation."""
 
 from contextlib import suppress
 from statistics import fmean
@@ -9,7 +10,10 @@ from recombine.analysis.estimates import Estimate, correlation, correlation_esti
 from recombine.analysis.levels import LEARNED, Curve, curve, late, seeds_of
 from recombine.analysis.table import Table
 
-MEASURES = {"sparse": "share of the strongest condition at each place", "additive": "1 - interactions / effects"}
+MEASURES = {
+    "sparse": "share of the strongest condition at each place",
+    "additive": "1 - interactions / effects",
+}
 
 
 class Point(NamedTuple):
@@ -24,12 +28,15 @@ class Point(NamedTuple):
 
 
 def points(rows: Table) -> list[Point]:
-    """All checkpoints at which the seen compositions are known (LEARNED): a network that has learned nothing yet depends on
-    nothing, and that is as additive as can be."""
+    """All checkpoints at which the seen compositions are known (LEARNED): a network that has
+    learned nothing yet depends on nothing, and that is as additive as can be."""
     found = []
     for variant in rows.where(kind="dependence").unique("variant"):
         for seed in seeds_of(rows, variant):
-            some, seen = rows.where(kind="dependence", variant=variant, seed=seed), dict(curve(rows, variant, seed, 0))
+            some, seen = (
+                rows.where(kind="dependence", variant=variant, seed=seed),
+                dict(curve(rows, variant, seed, 0)),
+            )
             for step, accuracy in curve(rows, variant, seed, 2):
                 here = some.where(step=step)
                 if here and seen[step] >= LEARNED:
@@ -52,7 +59,8 @@ def rank_correlation(found: list[Point], name: str) -> float:
 
 
 def within(found: list[Point], name: str) -> dict[str, float]:
-    """The rank correlation inside each family, over its seeds and checkpoints; those in which level 2 never varies left out."""
+    """The rank correlation inside each family, over its seeds and checkpoints; those in which level
+    2 never varies left out."""
     values = {}
     for variant in dict.fromkeys(p.variant for p in found):
         with suppress(LookupError):
@@ -72,7 +80,8 @@ def late_measure(rows: Table, variant: str, name: str) -> dict[int, float]:
 
 
 def late_gain(rows: Table, more: str, less: str, name: str) -> Estimate:
-    """How much larger a measure is in one variant than in another, paired by seed. LookupError where no seed has both."""
+    """How much larger a measure is in one variant than in another, paired by seed. LookupError
+    where no seed has both."""
     a, b = (late_measure(rows, v, name) for v in (more, less))
     if not (both := sorted(a.keys() & b.keys())):
         raise LookupError(f"no seed has dependence rows of both {more} and {less}")
@@ -80,8 +89,9 @@ def late_gain(rows: Table, more: str, less: str, name: str) -> Estimate:
 
 
 def predicts_composition(rows: Table) -> Finding:
-    """The rank correlation of each measure with level 2 over all checkpoints, seed by seed. Within a family it is shown
-    beside: families differ in more than how they depend on their conditions."""
+    """The rank correlation of each measure with level 2 over all checkpoints, seed by seed.
+    Within a family it is shown beside: families differ in more than how they depend on their
+    conditions."""
     found, measured, parts = points(rows), {}, []
     for name in MEASURES:
         for words, some in (("all checkpoints", found), ("at the end", at_the_end(found))):
@@ -91,7 +101,16 @@ def predicts_composition(rows: Table) -> Finding:
             with suppress(LookupError):
                 by_seed.append(rank_correlation([p for p in found if p.seed == seed], name))
         if not by_seed:
-            raise LookupError(f"in no seed are there enough points to correlate {name} with level 2")
-        parts.append(Part(f"rank correlation of {name} dependence with level 2", correlation_estimate(by_seed), 0.5, 1.0))
+            raise LookupError(
+                f"in no seed are there enough points to correlate {name} with level 2"
+            )
+        parts.append(
+            Part(
+                f"rank correlation of {name} dependence with level 2",
+                correlation_estimate(by_seed),
+                0.5,
+                1.0,
+            )
+        )
         measured |= {f"{name}, within {v}": r for v, r in within(found, name).items()}
     return Finding(tuple(parts), measured | {"points": len(found)})

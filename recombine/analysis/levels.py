@@ -32,16 +32,24 @@ def probe_of(rows: Table) -> str:
 
 
 def trusted(rows: Table, probe: str) -> bool:
-    """Whether a probe is right on real pictures of every composition (TRUST): no other is worth showing."""
+    """Whether a probe is right on real pictures of every composition (TRUST): no other is worth
+    showing."""
     real = rows.where(kind="probe", probe=probe).column("joint")
     return bool(real) and min(real) >= TRUST
 
 
 def curve(
-    rows: Table, variant: str, seed: int, level: int, column: str = "joint", probe: str | None = None
+    rows: Table,
+    variant: str,
+    seed: int,
+    level: int,
+    column: str = "joint",
+    probe: str | None = None,
 ) -> Curve:
     """The mean over a level's compositions at every checkpoint of one run."""
-    some = rows.where(kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows))
+    some = rows.where(
+        kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows)
+    )
     return means(some, column)
 
 
@@ -51,13 +59,15 @@ def means(rows: Table, column: str = "joint") -> Curve:
 
 
 def interpolation_curve(rows: Table, probe: str, factor: str) -> list[tuple[float, float]]:
-    """(share of the way, share still read as where it began), the mean over all ways along a factor."""
+    """(share of the way, share still read as where it began), the mean over all ways along a
+    factor."""
     some = rows.where(kind="interpolation", probe=probe, factor=factor)
     return [(x, fmean(some.where(share=x).column("joint"))) for x in sorted(some.unique("share"))]
 
 
 def tolerance(points: list[tuple[float, float]]) -> float:
-    """How far along a way a probe lets go: where its curve crosses one half, between two points by the straight line."""
+    """How far along a way a probe lets go: where its curve crosses one half, between two points by
+    the straight line."""
     for (x, high), (z, low) in pairwise(points):
         if high >= 0.5 > low:
             return x + (z - x) * (high - 0.5) / (high - low)
@@ -107,10 +117,9 @@ def accuracy(
     return rate(list(per_seed(rows, variant, level, summary, probe).values()))
 
 
-def gain(
-    rows: Table, more: str, less: str, level: int = 2, probe: str | None = None
-) -> Estimate:
-    """How much more accurate one variant is than another. LookupError unless both have the same seeds."""
+def gain(rows: Table, more: str, less: str, level: int = 2, probe: str | None = None) -> Estimate:
+    """How much more accurate one variant is than another. LookupError unless both have the same
+    seeds."""
     a, b = (per_seed(rows, variant, level, late, probe) for variant in (more, less))
     same_seeds(a, b)
     return rate_difference(list(a.values()), list(b.values()))
@@ -122,20 +131,27 @@ def same_seeds(*values: dict[int, float]) -> None:
         raise LookupError(f"seeds {' beside '.join(different)}: some runs are missing")
 
 
-def at_level(rows: Table, variant: str, level: int, low: float = 0.0, high: float = 1.0, **by: str) -> Part:
+def at_level(
+    rows: Table, variant: str, level: int, low: float = 0.0, high: float = 1.0, **by: str
+) -> Part:
     """A part of a claim: the late accuracy of a variant at a level lies in a region."""
     name = f"{variant}, {level_name(level)}"
     return Part(name, accuracy(rows, variant, level, **by), low, high)
 
 
-def gain_of(rows: Table, more: str, less: str, least: float, level: int = 2, probe: str | None = None) -> Part:
+def gain_of(
+    rows: Table, more: str, less: str, least: float, level: int = 2, probe: str | None = None
+) -> Part:
     """A part of a claim: one variant is more accurate than another, by at least so much."""
-    return Part(f"{more} - {less}, {level_name(level)}", gain(rows, more, less, level, probe), least, 1.0)
+    return Part(
+        f"{more} - {less}, {level_name(level)}", gain(rows, more, less, level, probe), least, 1.0
+    )
 
 
 def measured(rows: Table, papers: dict[str, float | None], probe: str | None = None) -> Measured:
-    """Numbers that stand beside a claim: late means at level 2 next to the paper's, if it has any; then other levels, the
-    best checkpoint, other probes, and how the primary probe reads real pictures."""
+    """Numbers that stand beside a claim: late means at level 2 next to the paper's, if it has any;
+    then other levels, the best checkpoint, other probes, and how the primary probe reads real
+    pictures."""
     primary = probe or probe_of(rows)
     shown: Measured = {name: accuracy(rows, name, 2, late, probe).value for name in papers}
     shown |= {f"paper_{name}": paper for name, paper in papers.items() if paper is not None}
@@ -157,12 +173,15 @@ def level_name(level: int) -> str:
 
 
 def summary(rows: Table) -> list[str]:
-    """A line for each variant: its late means at every level, by the primary probe; first what makes them doubtful."""
+    """A line for each variant: its late means at every level, by the primary probe; first what
+    makes them doubtful."""
     lines = []
     for variant in rows.where(kind="accuracy").unique("variant"):
         levels = sorted(rows.where(kind="accuracy", variant=variant).unique("level"))
         each = (f"{level_name(k)} {accuracy(rows, variant, k).value:.2f}" for k in levels)
-        lines.append(f"{variant}: {', '.join(each)} (late means, {PROBES.get(probe_of(rows), probe_of(rows))})")
+        lines.append(
+            f"{variant}: {', '.join(each)} (late means, {PROBES.get(probe_of(rows), probe_of(rows))})"
+        )
     return unlearned(rows) + doubts(rows) + lines if lines else lines
 
 
@@ -172,7 +191,9 @@ def unlearned(rows: Table) -> list[str]:
     for variant in rows.where(kind="accuracy").unique("variant"):
         seen = accuracy(rows, variant, 0).value
         if seen < LEARNED:
-            lines.append(f"{variant} has not learned the seen compositions ({seen:.2f}): other levels mean little")
+            lines.append(
+                f"{variant} has not learned the seen compositions ({seen:.2f}): other levels mean little"
+            )
     return lines
 
 

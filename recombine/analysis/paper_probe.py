@@ -1,7 +1,6 @@
 """Paper A's probe was trained with several seeds: its answers, averaged over them, as one probe."""
 
-import polars as pl
-
+from recombine.analysis.frames import pl
 from recombine.analysis.table import Table
 
 PAPER = "paper"

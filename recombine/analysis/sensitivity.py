@@ -1,27 +1,34 @@
 """What the verdict on a claim would be under another probe, or at an earlier checkpoint."""
 
-import polars as pl
-
 from recombine.analysis.claims import Claim, Judged, judge
+from recombine.analysis.frames import pl
 from recombine.analysis.levels import LEARNED, PROBES, means, probe_of, trusted
 from recombine.analysis.table import Table
 
 GIVEN = ("supported", "partly supported", "inconclusive", "contradicted")
 
 
-def by_probe(claims: tuple[Claim, ...], rows: Table, scale: str, run_minutes: float) -> list[dict[str, str]]:
-    """Of each claim the verdict by every other probe that is right on real pictures. Nothing where there is no verdict, or
-    where it does not depend on the primary probe."""
+def by_probe(
+    claims: tuple[Claim, ...], rows: Table, scale: str, run_minutes: float
+) -> list[dict[str, str]]:
+    """Of each claim the verdict by every other probe that is right on real pictures. Nothing where
+    there is no verdict, or where it does not depend on the primary probe."""
     mine = probe_of(rows)
     swapped = {p: _primary(rows, p, mine) for p in PROBES if p != mine and trusted(rows, p)}
     hit = (pl.col("kind") == "accuracy") & (pl.col("probe") == mine)
-    blind = rows.with_columns(joint=pl.when(hit).then(0.0).otherwise(pl.col("joint"))) if mine in _probes(rows) else rows
+    blind = (
+        rows.with_columns(joint=pl.when(hit).then(0.0).otherwise(pl.col("joint")))
+        if mine in _probes(rows)
+        else rows
+    )
 
     def verdicts(claim: Claim) -> dict[str, str]:
         usual, without = (judge(claim, some, scale, run_minutes) for some in (rows, blind))
         if not (claim.trained and usual.verdict in GIVEN and _differ(usual, without)):
             return {}
-        others = {PROBES[p]: judge(claim, some, scale, run_minutes).verdict for p, some in swapped.items()}
+        others = {
+            PROBES[p]: judge(claim, some, scale, run_minutes).verdict for p, some in swapped.items()
+        }
         return {p: verdict for p, verdict in others.items() if verdict in GIVEN}
 
     return [verdicts(claim) for claim in claims]
@@ -32,7 +39,8 @@ def _probes(rows: Table) -> list[str]:
 
 
 def _primary(rows: Table, probe: str, primary: str) -> Table:
-    """With what one probe said in the place of what the primary one said; it also stays where it was."""
+    """With what one probe said in the place of what the primary one said; it also stays where it
+    was."""
     kept = rows.filter(pl.col("probe").is_null() | (pl.col("probe") != primary))
     moved = rows.filter(pl.col("probe") == probe).with_columns(probe=pl.lit(primary))
     return kept + moved
@@ -46,8 +54,9 @@ def _differ(a: Judged, b: Judged) -> bool:
 def by_checkpoint(
     claims: tuple[Claim, ...], rows: Table, scale: str, run_minutes: float
 ) -> list[list[tuple[int, str]]]:
-    """Of each claim the verdict on the checkpoints up to each, from where the models it is about have learned what they saw.
-    Not what shorter trainings would have given: rates fall towards the end of the whole one."""
+    """Of each claim the verdict on the checkpoints up to each, from where the models it is about
+    have learned what they saw. Not what shorter trainings would have given: rates fall towards the
+    end of the whole one."""
     until = {}
 
     def verdict_at(claim: Claim, step: int) -> Judged:

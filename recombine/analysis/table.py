@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from recombine.analysis.frames import pl
 from recombine.config import UsageError
 from recombine.store import Row, read_bytes, write_atomic
 
@@ -17,8 +16,9 @@ FOLDER = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
 class Table:
-    """Rows that do not change. `table.where(kind="accuracy", seed=0)` picks rows, `table.column("joint")` gives values,
-    `table.frame` is the polars data frame. A column that some rows lack holds None there."""
+    """Rows that do not change. `table.where(kind="accuracy", seed=0)` picks rows,
+    `table.column("joint")` gives values, `table.frame` is the polars data frame. A column that some
+    rows lack holds None there."""
 
     def __init__(self, rows: "Iterable[Row] | pl.DataFrame" = ()):
         self.frame = rows if isinstance(rows, pl.DataFrame) else to_frame(rows)
@@ -38,8 +38,8 @@ class Table:
         return found
 
     def by(self, name: str) -> "dict[Any, Table]":
-        """All rows by what they hold in a column, in the order of first mention. Columns that are empty in a group are
-        left out of it."""
+        """All rows by what they hold in a column, in the order of first mention. Columns that are
+        empty in a group are left out of it."""
         if name not in self._groups:
             self._groups[name] = self._split(name)
         return self._groups[name]
@@ -89,23 +89,25 @@ class Table:
         return self.frame._repr_html_()
 
 
-def _without_empty(frame: pl.DataFrame, keep: str) -> pl.DataFrame:
+def _without_empty(frame: "pl.DataFrame", keep: str) -> "pl.DataFrame":
     if keep != "kind":
         return frame
     return frame[[s.name for s in frame if s.null_count() < len(frame) or s.name == keep]]
 
 
-def to_frame(rows: Iterable[Row]) -> pl.DataFrame:
+def to_frame(rows: Iterable[Row]) -> "pl.DataFrame":
     """Typed columns: a number is a float unless all are whole; what holds several kinds is text."""
     rows = list(rows)
     names = list(dict.fromkeys(key for row in rows for key in row))
     return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
 
 
-def _column(name: str, values: list[Any]) -> pl.Series:
+def _column(name: str, values: list[Any]) -> "pl.Series":
     kinds = {type(v) for v in values if v is not None}
     if kinds - {bool, int, float, str}:
-        raise UsageError(f"rows are flat: {name!r} must be a number or a text, not {(kinds - {int, float, str}).pop().__name__}")
+        raise UsageError(
+            f"rows are flat: {name!r} must be a number or a text, not {(kinds - {int, float, str}).pop().__name__}"
+        )
     if name in TEXT or str in kinds:
         return pl.Series(name, [None if v is None else str(v) for v in values], pl.String)
     if float in kinds and name not in WHOLE:
@@ -127,12 +129,14 @@ def read_table(path: Path) -> Table:
     try:
         return Table(pl.read_parquet(read_bytes(path)))
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise UsageError(f"{path} is not a readable table ({' '.join(str(error).split())[:80]})") from None
+        raise UsageError(
+            f"{path} is not a readable table ({' '.join(str(error).split())[:80]})"
+        ) from None
 
 
 def read_rows_of(folder: Path, beside: str = "") -> Table:
-    """The rows of a study's folder. `beside`: the study in the folder beside it whose rows, of the same runs, belong to it
-    too, so that none is stored twice."""
+    """The rows of a study's folder. `beside`: the study in the folder beside it whose rows, of the
+    same runs, belong to it too, so that none is stored twice."""
     own = read_table(folder / "rows.parquet")
     if not beside:
         return own

@@ -1,1 +1,2 @@
-"""Samples, activations and denoisers -> numbers. Everything here takes functions and arrays, never trainers."""
+"""Samples, activations and denoisers -> numbers. Everything here takes functions and arrays, never
+trainers."""

@@ -16,5 +16,7 @@ def write_sheet(path: Path, images: Float[Tensor, "n b c h w"]) -> None:
     grid = rearrange(images, "n b c h w -> (n h) (b w) c")
     data = (grid.clamp(0, 1) * 255).round().byte().cpu().numpy()
     buffer = BytesIO()
-    Image.fromarray(data.squeeze(-1) if data.shape[-1] == 1 else data).save(buffer, "png", optimize=True)
+    Image.fromarray(data.squeeze(-1) if data.shape[-1] == 1 else data).save(
+        buffer, "png", optimize=True
+    )
     write_atomic(path, buffer.getvalue())

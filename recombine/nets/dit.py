@@ -1,4 +1,5 @@
-"""DiT: the shared transformer over the patches of a noisy picture, conditioned on time and condition."""
+"""DiT: the shared transformer over the patches of a noisy picture, conditioned on time and
+condition."""
 
 from dataclasses import field
 
@@ -38,9 +39,12 @@ class DiTConfig(NetConfig):
 
 
 class DiT(nn.Module):
-    """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly zero."""
+    """(noisy picture, time, condition) -> something of the picture's shape. Starts at exactly
+    zero."""
 
-    def __init__(self, config: DiTConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace):
+    def __init__(
+        self, config: DiTConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace
+    ):
         super().__init__()
         self.patch, self.grid = config.patch, config.grid(shape)
         dim, d = shape[0] * config.patch**2, config.transformer.width

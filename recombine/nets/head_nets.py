@@ -1,5 +1,6 @@
-"""The networks behind the heads: from the hidden vector of a token to what describes its distribution. What that means as a
-likelihood, and how it is drawn from, is decided in `objectives.heads`."""
+"""The networks behind the heads: from the hidden vector of a token to what describes its
+distribution. What that means as a likelihood, and how it is drawn from, is decided in
+`objectives.heads`."""
 
 import math
 from typing import NamedTuple
@@ -14,7 +15,8 @@ from recombine.nets.transformer import modulated, waves
 
 
 class Last(nn.Module):
-    """A last layer: starts at zero, and answers in the precision of its weights (float32) also under autocast."""
+    """A last layer: starts at zero, and answers in the precision of its weights (float32) also
+    under autocast."""
 
     def __init__(self, width: int, out: int):
         super().__init__()
@@ -27,7 +29,8 @@ class Last(nn.Module):
 
 
 class CodeNet(nn.Module):
-    """Logits over the rows of a codebook. The codebook belongs to the tokenizer: it is kept here but not saved."""
+    """Logits over the rows of a codebook. The codebook belongs to the tokenizer: it is kept here
+    but not saved."""
 
     def __init__(self, width: int, codes: Float[Tensor, "n c"]):
         super().__init__()
@@ -38,8 +41,9 @@ class CodeNet(nn.Module):
         return self.leave(hidden)
 
     def nearest(self, token: Float[Tensor, "*s c"]) -> Int[Tensor, "*s"]:
-        """The index of the row closest to each token; its own, for a token that is a row. In float64, which neither autocast
-        nor TF32 touches: rounded products would mistake close rows for one another."""
+        """The index of the row closest to each token; its own, for a token that is a row. In
+        float64, which neither autocast nor TF32 touches: rounded products would mistake close rows
+        for one another."""
         return nearest_code(token, self.codes)
 
 
@@ -57,8 +61,9 @@ class Gaussians(NamedTuple):
 
 
 class MixtureNet(nn.Module):
-    """The parameters of a Gaussian mixture, scales bounded smoothly to [floor, cap]. Untrained, every token has the same
-    mixture, of mean 0 and variance 1 in each channel. Its means differ, because components that start equal stay equal."""
+    """The parameters of a Gaussian mixture, scales bounded smoothly to [floor, cap]. Untrained,
+    every token has the same mixture, of mean 0 and variance 1 in each channel. Its means differ,
+    because components that start equal stay equal."""
 
     SPREAD = 0.5
     """The standard deviation of the untrained means across components."""
@@ -90,12 +95,15 @@ class MixtureNet(nn.Module):
         weight, mean, raw = self.leave(hidden).split(self.sizes, dim=-1)
         log_scale = self.low + self.range * torch.sigmoid(raw + self.start)
         apart = (self.components, -1)
-        return Gaussians(weight.log_softmax(-1), mean.unflatten(-1, apart), log_scale.unflatten(-1, apart))
+        return Gaussians(
+            weight.log_softmax(-1), mean.unflatten(-1, apart), log_scale.unflatten(-1, apart)
+        )
 
 
 class DenoisingNet(nn.Module):
-    """(noisy token, time, hidden) -> something of the token's shape: an MLP of residual blocks, each entered through a norm
-    modulated by time and hidden vector and left through a gate. Starts at exactly zero."""
+    """(noisy token, time, hidden) -> something of the token's shape: an MLP of residual blocks,
+    each entered through a norm modulated by time and hidden vector and left through a gate. Starts
+    at exactly zero."""
 
     def __init__(self, hidden: int, dim: int, width: int, depth: int):
         super().__init__()
@@ -105,7 +113,8 @@ class DenoisingNet(nn.Module):
         self.enter = nn.Linear(dim, width)
         self.modulation = nn.Linear(width, (3 * depth + 2) * width)
         self.blocks = nn.ModuleList(
-            nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width)) for _ in range(depth)
+            nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
+            for _ in range(depth)
         )
         self.leave = Last(width, dim)
         nn.init.zeros_(self.modulation.weight)

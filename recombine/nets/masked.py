@@ -1,5 +1,6 @@
-"""The shared transformer over the tokens of a latent, some of them hidden: tokens in, a hidden vector per token out. What the
-hidden vectors say about the tokens is the head's business (MaskGIT, GIVT and MAR differ in nothing else)."""
+"""The shared transformer over the tokens of a latent, some of them hidden: tokens in, a hidden
+vector per token out. What the hidden vectors say about the tokens is the head's business (MaskGIT,
+GIVT and MAR differ in nothing else)."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -14,8 +15,9 @@ from recombine.worlds.factors import Condition, FactorSpace
 
 
 class MaskedNet(nn.Module):
-    """`head` holds the weights behind the head. `predicted` layers get a small predictor each, from a block's tokens to
-    what the same block would say if it saw everything (see objectives/jepa.py)."""
+    """`head` holds the weights behind the head. `predicted` layers get a small predictor each,
+    from a block's tokens to what the same block would say if it saw everything (see
+    objectives/jepa.py)."""
 
     def __init__(
         self,
@@ -62,4 +64,6 @@ class MaskedNet(nn.Module):
 
 
 def predictor(width: int) -> nn.Module:
-    return nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.GELU(), nn.Linear(width, width))
+    return nn.Sequential(
+        nn.LayerNorm(width), nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)
+    )

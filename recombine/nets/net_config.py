@@ -1,4 +1,5 @@
-"""What a network's config can do: say whether a latent fits, and build the network that denoises it."""
+"""What a network's config can do: say whether a latent fits, and build the network that denoises
+it."""
 
 from abc import ABC, abstractmethod
 

@@ -1,5 +1,6 @@
-"""The transformer that all families share: tokens in, tokens out, modulated by one vector (adaLN-zero) or
-conditioned by tokens. What its outputs mean is decided elsewhere. Submodules are named so that activations can be captured from outside with hooks."""
+"""The transformer that all families share: tokens in, tokens out, modulated by one vector
+(adaLN-zero) or conditioned by tokens. What its outputs mean is decided elsewhere. Submodules are
+named so that activations can be captured from outside with hooks."""
 
 import math
 
@@ -27,7 +28,9 @@ class TransformerConfig:
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}")
         if self.width % 4:
-            raise ValueError(f"width {self.width} is not a multiple of 4, which the position code needs")
+            raise ValueError(
+                f"width {self.width} is not a multiple of 4, which the position code needs"
+            )
 
 
 class Attention(nn.Module):
@@ -48,23 +51,30 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and MLP, each entered through a modulated norm and left through a gate. `modulation` holds the six vectors."""
+    """Attention and MLP, each entered through a modulated norm and left through a gate.
+    `modulation` holds the six vectors."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.attention = Attention(config)
         inner = config.mlp_ratio * config.width
         self.mlp = nn.Sequential(
-            nn.Linear(config.width, inner), nn.GELU(approximate="tanh"), nn.Linear(inner, config.width)
+            nn.Linear(config.width, inner),
+            nn.GELU(approximate="tanh"),
+            nn.Linear(inner, config.width),
         )
 
-    def forward(self, x: Float[Tensor, "b l d"], modulation: Float[Tensor, "b six_d"]) -> Float[Tensor, "b l d"]:
+    def forward(
+        self, x: Float[Tensor, "b l d"], modulation: Float[Tensor, "b six_d"]
+    ) -> Float[Tensor, "b l d"]:
         shift1, scale1, gate1, shift2, scale2, gate2 = modulation[:, None].chunk(6, dim=-1)
         x = x + gate1 * self.attention(modulated(x, shift1, scale1))
         return x + gate2 * self.mlp(modulated(x, shift2, scale2))
 
 
-def modulated(x: Float[Tensor, "b l d"], shift: Float[Tensor, "b #l d"], scale: Float[Tensor, "b #l d"]) -> Tensor:
+def modulated(
+    x: Float[Tensor, "b l d"], shift: Float[Tensor, "b #l d"], scale: Float[Tensor, "b #l d"]
+) -> Tensor:
     return F.layer_norm(x, x.shape[-1:]).to(x.dtype) * (1 + scale) + shift
 
 
@@ -144,13 +154,19 @@ def _xavier(module: nn.Module) -> None:
 def waves(x: Float[Tensor, "n"], dim: int, longest: float = 10_000.0) -> Float[Tensor, "n dim"]:
     """Sines and cosines of x at `dim / 2` frequencies, from 1 down to 1 / longest."""
     frequency = torch.exp(
-        -math.log(longest) * torch.arange(dim // 2, device=x.device, dtype=torch.float32) / (dim // 2)
+        -math.log(longest)
+        * torch.arange(dim // 2, device=x.device, dtype=torch.float32)
+        / (dim // 2)
     )
     angle = x[:, None].float() * frequency
     return torch.cat([angle.sin(), angle.cos()], dim=-1)
 
 
 def sincos(grid: tuple[int, int], width: int) -> Float[Tensor, "l width"]:
-    """The fixed two-dimensional position code: half of the width for the row, half for the column."""
+    """The fixed two-dimensional position code: half of the width for the row, half for the
+    column."""
     rows, cols = torch.meshgrid(torch.arange(grid[0]), torch.arange(grid[1]), indexing="ij")
-    return torch.cat([waves(rows.flatten().float(), width // 2), waves(cols.flatten().float(), width // 2)], dim=-1)
+    return torch.cat(
+        [waves(rows.flatten().float(), width // 2), waves(cols.flatten().float(), width // 2)],
+        dim=-1,
+    )

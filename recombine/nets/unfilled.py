@@ -20,10 +20,13 @@ DRAWS = (torch.randn, torch.rand)
 
 
 class Unfilled(TorchFunctionMode):
-    """`with Unfilled():` what is built has its shapes, but no random number is drawn and weights are left as memory was found,
-    so it takes no time, whatever its size. (On the meta device the first product alone loads two seconds of PyTorch.)"""
+    """`with Unfilled():` what is built has its shapes, but no random number is drawn and weights
+    are left as memory was found, so it takes no time, whatever its size. (On the meta device the
+    first product alone loads two seconds of PyTorch.)"""
 
-    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
         named = kwargs or {}
         if func in FILLS:
             return args[0] if args else named["tensor"]

@@ -1,1 +1,2 @@
-"""What training minimises, and how to draw from what it learned; loss and sampler face each other."""
+"""What training minimises, and how to draw from what it learned; loss and sampler face each
+other."""

@@ -1,5 +1,6 @@
-"""Diffusion: one process, its loss, and how to draw from what it learned. The objective holds no weights; it is handed the
-network. Flow matching is `Diffusion(Flow(), "velocity")`, DDPM is `Diffusion(Linear(), "noise")`."""
+"""Diffusion: one process, its loss, and how to draw from what it learned. The objective holds no
+weights; it is handed the network. Flow matching is `Diffusion(Flow(), "velocity")`, DDPM is
+`Diffusion(Linear(), "noise")`."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -25,7 +26,8 @@ class Draw(NamedTuple):
 
 @config("objective/diffusion")
 class Diffusion(Noising):
-    """What the network is trained to output: `velocity` = noise - x (the flow's dx/dt), or `noise`."""
+    """What the network is trained to output: `velocity` = noise - x (the flow's dx/dt), or
+    `noise`."""
 
     schedule: Schedule = field(default_factory=Flow)
     target: Literal["velocity", "noise"] = "velocity"
@@ -35,7 +37,9 @@ class Diffusion(Noising):
         if self.target == "velocity" and not isinstance(self.schedule, Flow):
             raise ValueError("the velocity noise - x belongs to the Flow schedule")
         if self.target == "noise" and isinstance(self.schedule, Flow):
-            raise ValueError("noise tells nothing of the picture at t = 1 on the Flow schedule; use velocity or Linear")
+            raise ValueError(
+                "noise tells nothing of the picture at t = 1 on the Flow schedule; use velocity or Linear"
+            )
 
     def draw(self, shape: torch.Size, rng: torch.Generator) -> Draw:
         """Randomness for a batch of latents of this shape, on the generator's device."""
@@ -44,7 +48,9 @@ class Diffusion(Noising):
             t = torch.sigmoid(torch.special.ndtri(t.clamp(1e-6, 1 - 1e-6)))
         return Draw(t, torch.randn(shape, generator=rng, device=rng.device))
 
-    def loss(self, net: Network, x: Float[Tensor, "b *s"], condition: Any, draw: Draw) -> Float[Tensor, "b"]:
+    def loss(
+        self, net: Network, x: Float[Tensor, "b *s"], condition: Any, draw: Draw
+    ) -> Float[Tensor, "b"]:
         """The mean squared error of each sample."""
         goal = draw.noise - x if self.target == "velocity" else draw.noise
         answer = net(noised(self.schedule, x, draw.t, draw.noise), draw.t, condition)

@@ -1,7 +1,7 @@
-"""The auxiliary loss for a discrete model: at hidden positions, chosen blocks must also predict, through a small
-predictor, what the same blocks of the moving average output when they see every token. A continuous target inside a network that
-is otherwise trained on categories. Nothing outside the network is needed. Paper A, section 6."""
-
+"""The auxiliary loss for a discrete model: at hidden positions, chosen blocks must also predict,
+through a small predictor, what the same blocks of the moving average output when they see every
+token. A continuous target inside a network that is otherwise trained on categories. Nothing outside
+the network is needed. Paper A, section 6."""
 
 import torch
 import torch.nn.functional as F
@@ -14,14 +14,17 @@ from recombine.worlds.factors import Condition
 
 @config("jepa")
 class Jepa:
-    """`layers` are blocks counted from 0; their losses are averaged, and `weight` multiplies the mean."""
+    """`layers` are blocks counted from 0; their losses are averaged, and `weight` multiplies the
+    mean."""
 
     layers: tuple[int, ...] = (3, 4, 5)
     weight: float = 0.6
 
     def __post_init__(self) -> None:
         if not self.layers or len(set(self.layers)) < len(self.layers) or min(self.layers) < 0:
-            raise ValueError(f"layers {list(self.layers)}: one or more blocks, counted from 0, each once")
+            raise ValueError(
+                f"layers {list(self.layers)}: one or more blocks, counted from 0, each once"
+            )
         if self.weight < 0:
             raise ValueError(f"weight must not be negative, not {self.weight}")
 
@@ -32,7 +35,8 @@ class Jepa:
         goals: list[Float[Tensor, "b l d"]],
         mask: Bool[Tensor, "b l"],
     ) -> Float[Tensor, "b"]:
-        """The mean squared error over hidden positions, in units of the goal's own spread (it is normed per token)."""
+        """The mean squared error over hidden positions, in units of the goal's own spread (it is
+        normed per token)."""
         total = torch.zeros(len(mask), device=mask.device)
         for layer in self.layers:
             goal = F.layer_norm(goals[layer].float(), goals[layer].shape[-1:])
@@ -42,7 +46,9 @@ class Jepa:
 
 
 @torch.no_grad()
-def goals(teacher: nn.Module, tokens: Float[Tensor, "b l p"], condition: Condition) -> list[Float[Tensor, "b l d"]]:
+def goals(
+    teacher: nn.Module, tokens: Float[Tensor, "b l p"], condition: Condition
+) -> list[Float[Tensor, "b l d"]]:
     """What the teacher's blocks say when nothing is hidden; no gradient flows into it."""
     nothing = torch.zeros(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
     return teacher.trace(tokens, nothing, condition)[1]

@@ -1,6 +1,6 @@
-"""Masked prediction of tokens: hide some, predict them. With a categorical head this is MaskGIT, with a mixture GIVT, with
-a small per-token denoiser MAR: one transformer, one way of masking and decoding, another head. `causal` predicts token after
-token in reading order instead."""
+"""Masked prediction of tokens: hide some, predict them. With a categorical head this is MaskGIT,
+with a mixture GIVT, with a small per-token denoiser MAR: one transformer, one way of masking and
+decoding, another head. `causal` predicts token after token in reading order instead."""
 
 import math
 from dataclasses import field, replace
@@ -30,9 +30,10 @@ class Hiding(NamedTuple):
 
 @config("decoding")
 class Decoding:
-    """How tokens are filled in: in `steps` rounds, as many per round as the cosine schedule says. `order`: the tokens that the
-    head is surest of first (MaskGIT; `choice` is the strength of the Gumbel noise on that, falling to 0 over the rounds), or
-    at random; `auto` = by confidence where the head is categorical. `temperature` sharpens the head's own sampling."""
+    """How tokens are filled in: in `steps` rounds, as many per round as the cosine schedule says.
+    `order`: the tokens that the head is surest of first (MaskGIT; `choice` is the strength of the
+    Gumbel noise on that, falling to 0 over the rounds), or at random; `auto` = by confidence where
+    the head is categorical. `temperature` sharpens the head's own sampling."""
 
     steps: int = 12
     order: Literal["auto", "confidence", "random"] = "auto"
@@ -43,17 +44,22 @@ class Decoding:
         if self.steps < 1:
             raise ValueError(f"steps must be positive, not {self.steps}")
         if self.choice < 0 or self.temperature < 0:
-            raise ValueError(f"choice {self.choice} and temperature {self.temperature} must not be negative")
+            raise ValueError(
+                f"choice {self.choice} and temperature {self.temperature} must not be negative"
+            )
 
     def rounds(self, length: int) -> list[int]:
-        """How many of `length` tokens are still hidden after each round; at least one is shown in every round."""
+        """How many of `length` tokens are still hidden after each round; at least one is shown in
+        every round."""
         steps = min(self.steps, length)
         wish = [math.floor(length * math.cos(math.pi / 2 * (i + 1) / steps)) for i in range(steps)]
         return [max(0, min(w, length - 1 - i)) for i, w in enumerate(wish)]
 
     def sure(self, head: Head) -> bool:
         """Whether the surest tokens come first."""
-        return self.order == "confidence" or (self.order == "auto" and isinstance(head, Categorical))
+        return self.order == "confidence" or (
+            self.order == "auto" and isinstance(head, Categorical)
+        )
 
 
 @config("objective/masked")
@@ -73,15 +79,24 @@ class Masked(Objective):
         return self.jepa is not None
 
     def network(
-        self, net: NetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace, codes: Codes = None
+        self,
+        net: NetConfig,
+        conditioning: Conditioning,
+        shape: Shape,
+        space: FactorSpace,
+        codes: Codes = None,
     ) -> MaskedNet:
         if not isinstance(net, DiTConfig):
             raise UsageError(f"masked prediction needs the transformer, not a {type(net).__name__}")
         if net.patch != 1:
-            raise UsageError(f"masked prediction takes each cell of the latent as a token: patch=1, not {net.patch}")
+            raise UsageError(
+                f"masked prediction takes each cell of the latent as a token: patch=1, not {net.patch}"
+            )
         layers = self.jepa.layers if self.jepa else ()
         if layers and max(layers) >= net.transformer.depth:
-            raise UsageError(f"jepa layers {list(layers)}: the network has {net.transformer.depth} blocks, from 0")
+            raise UsageError(
+                f"jepa layers {list(layers)}: the network has {net.transformer.depth} blocks, from 0"
+            )
         net = replace(net, transformer=replace(net.transformer, causal=self.causal))
         head = self.head.net(net.transformer.width, shape[0], codes)
         return MaskedNet(net, conditioning, shape, space, head, layers)
@@ -91,7 +106,11 @@ class Masked(Objective):
         length = height * width
         share = torch.cos(math.pi / 2 * torch.rand(batch, 1, generator=rng, device=rng.device))
         rank = torch.rand(batch, length, generator=rng, device=rng.device).argsort(1).argsort(1)
-        mask = torch.ones_like(rank, dtype=torch.bool) if self.causal else rank < (share * length).ceil().clamp(min=1)
+        mask = (
+            torch.ones_like(rank, dtype=torch.bool)
+            if self.causal
+            else rank < (share * length).ceil().clamp(min=1)
+        )
         return Hiding(mask, self.head.draw((batch, length, channels), rng))
 
     def loss(
@@ -104,7 +123,9 @@ class Masked(Objective):
     ) -> Float[Tensor, "b"]:
         """The mean over hidden tokens of the head's negative log-likelihood."""
         tokens, mask = net.tokens(x), draw.mask
-        hidden, states = net.trace(*(_shifted(tokens) if self.causal else (tokens, mask)), condition)
+        hidden, states = net.trace(
+            *(_shifted(tokens) if self.causal else (tokens, mask)), condition
+        )
         nll = self.head.nll(net.head, hidden, tokens, draw.head)
         loss = (nll * mask).sum(1) / mask.sum(1).clamp(min=1)
         if self.jepa and teacher is not None:
@@ -112,24 +133,42 @@ class Masked(Objective):
         return loss
 
     def expect(
-        self, net: MaskedNet, x: Float[Tensor, "b c h w"], condition: Condition, gone: float, rng: torch.Generator
+        self,
+        net: MaskedNet,
+        x: Float[Tensor, "b c h w"],
+        condition: Condition,
+        gone: float,
+        rng: torch.Generator,
     ) -> Float[Tensor, "b c h w"]:
         tokens = net.tokens(x)
         rank = torch.rand(tokens.shape[:2], generator=rng, device=rng.device).argsort(1).argsort(1)
-        mask = torch.ones_like(rank, dtype=torch.bool) if self.causal else rank < math.ceil(gone * tokens.shape[1])
+        mask = (
+            torch.ones_like(rank, dtype=torch.bool)
+            if self.causal
+            else rank < math.ceil(gone * tokens.shape[1])
+        )
         hidden = net(*(_shifted(tokens) if self.causal else (tokens, mask)), condition)
         mean = self.head.mean(net.head, hidden.flatten(0, 1), rng).view(tokens.shape)
         return net.latent(mean * mask[..., None])
 
     def sample(
-        self, net: MaskedNet, shape: Shape, condition: Condition, rng: torch.Generator, sampler: Decoding
+        self,
+        net: MaskedNet,
+        shape: Shape,
+        condition: Condition,
+        rng: torch.Generator,
+        sampler: Decoding,
     ) -> Float[Tensor, "b c h w"]:
         batch, (channels, height, width) = len(condition.index), shape
         tokens = torch.zeros(batch, height * width, channels, device=rng.device)
         fill = self._surest_first if sampler.sure(self.head) else self._at_random
-        return net.latent((self._in_order if self.causal else fill)(net, tokens, condition, rng, sampler))
+        return net.latent(
+            (self._in_order if self.causal else fill)(net, tokens, condition, rng, sampler)
+        )
 
-    def _surest_first(self, net, tokens, condition, rng, sampler: Decoding) -> Float[Tensor, "b l p"]:
+    def _surest_first(
+        self, net, tokens, condition, rng, sampler: Decoding
+    ) -> Float[Tensor, "b l p"]:
         """All hidden tokens are drawn in every round; the least sure are hidden again."""
         mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
         rounds = sampler.rounds(tokens.shape[1])
@@ -160,7 +199,9 @@ class Masked(Objective):
         for i in range(tokens.shape[1]):
             hidden = net(*_shifted(tokens), condition)[:, i]
             tokens = tokens.clone()
-            tokens[:, i] = self.head.sample(net.head, hidden, rng, sampler.temperature)[0].to(tokens.dtype)
+            tokens[:, i] = self.head.sample(net.head, hidden, rng, sampler.temperature)[0].to(
+                tokens.dtype
+            )
         return tokens
 
 

@@ -1,5 +1,5 @@
-"""Objectives whose network becomes a Denoiser: what diffusion and EDM share. They differ in schedule, loss and in how the
-network's output is read."""
+"""Objectives whose network becomes a Denoiser: what diffusion and EDM share. They differ in
+schedule, loss and in how the network's output is read."""
 
 from abc import abstractmethod
 from typing import Any
@@ -26,14 +26,27 @@ class Noising(Objective):
         """The network's output, read as E[x | x_t]."""
 
     def network(
-        self, net: NetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace, codes: Codes = None
+        self,
+        net: NetConfig,
+        conditioning: Conditioning,
+        shape: Shape,
+        space: FactorSpace,
+        codes: Codes = None,
     ) -> nn.Module:
         return net.build(conditioning, shape, space)
 
     def expect(
-        self, net: Any, x: Float[Tensor, "b c h w"], condition: Any, gone: float, rng: torch.Generator
+        self,
+        net: Any,
+        x: Float[Tensor, "b c h w"],
+        condition: Any,
+        gone: float,
+        rng: torch.Generator,
     ) -> Float[Tensor, "b c h w"]:
-        t, noise = x.new_full((len(x),), gone), torch.randn(x.shape, generator=rng, device=rng.device)
+        t, noise = (
+            x.new_full((len(x),), gone),
+            torch.randn(x.shape, generator=rng, device=rng.device),
+        )
         return self.denoiser(net)(noised(self.schedule, x, t, noise), t, condition)
 
     def sample(
@@ -44,6 +57,7 @@ class Noising(Objective):
     def follow(
         self, denoiser: Denoiser, shape: Shape, condition: Any, rng: torch.Generator, solver: Solver
     ) -> Float[Tensor, "b c h w"]:
-        """From noise to latents with any denoiser of this process: the trained one, a guided or a composed one."""
+        """From noise to latents with any denoiser of this process: the trained one, a guided or a
+        composed one."""
         noise = torch.randn((len(condition.present), *shape), generator=rng, device=rng.device)
         return solver.sample(denoiser, self.schedule, noise, condition, rng)

@@ -1,5 +1,6 @@
-"""What an objective can do: build the network it trains, draw a loss's randomness, give the loss, and draw latents from what
-was learned. It holds no weights; it is handed the network. Loss and sampler face each other in one file per objective."""
+"""What an objective can do: build the network it trains, draw a loss's randomness, give the loss,
+and draw latents from what was learned. It holds no weights; it is handed the network. Loss and
+sampler face each other in one file per objective."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -26,27 +27,43 @@ class Objective(ABC):
 
     @abstractmethod
     def network(
-        self, net: NetConfig, conditioning: Conditioning, shape: Shape, space: FactorSpace, codes: Codes = None
+        self,
+        net: NetConfig,
+        conditioning: Conditioning,
+        shape: Shape,
+        space: FactorSpace,
+        codes: Codes = None,
     ) -> nn.Module:
-        """The network for latents of this shape. UsageError where config, latents and objective do not fit."""
+        """The network for latents of this shape. UsageError where config, latents and objective do
+        not fit."""
 
     @abstractmethod
     def draw(self, shape: torch.Size, rng: torch.Generator) -> Any:
-        """The randomness of one loss over a batch of latents of this shape, on the generator's device."""
+        """The randomness of one loss over a batch of latents of this shape, on the generator's
+        device."""
 
     @abstractmethod
-    def loss(self, net: nn.Module, x: Float[Tensor, "b c h w"], condition: Condition, draw: Any) -> Float[Tensor, "b"]:
+    def loss(
+        self, net: nn.Module, x: Float[Tensor, "b c h w"], condition: Condition, draw: Any
+    ) -> Float[Tensor, "b"]:
         """One number per sample."""
 
     @abstractmethod
     def expect(
-        self, net: nn.Module, x: Float[Tensor, "b c h w"], condition: Condition, gone: float, rng: torch.Generator
+        self,
+        net: nn.Module,
+        x: Float[Tensor, "b c h w"],
+        condition: Condition,
+        gone: float,
+        rng: torch.Generator,
     ) -> Float[Tensor, "b c h w"]:
-        """What the model expects latents to be of which a part is gone: under the noise of time `gone`, or with this share of
-        their tokens hidden; 0 where it can see for itself. What is gone is drawn from `rng`."""
+        """What the model expects latents to be of which a part is gone: under the noise of time
+        `gone`, or with this share of their tokens hidden; 0 where it can see for itself. What is
+        gone is drawn from `rng`."""
 
     @abstractmethod
     def sample(
         self, net: nn.Module, shape: Shape, condition: Condition, rng: torch.Generator, sampler: Any
     ) -> Float[Tensor, "b c h w"]:
-        """A latent per condition; all randomness from `rng`. `sampler` is the objective's own kind."""
+        """A latent per condition; all randomness from `rng`. `sampler` is the objective's own
+        kind."""

@@ -1,7 +1,8 @@
-"""The noising process x_t = alpha(t) x + sigma(t) noise, t in [0, 1] with 1 = noise, and the Denoiser interface.
+"""The noising process x_t = alpha(t) x + sigma(t) noise, t in [0, 1] with 1 = noise, and the
+Denoiser interface.
 
-A denoiser is any callable (x_t, t, condition) -> E[x | x_t]: a trained net, an exact mixture, a composition of others.
-Solvers, guidance and locality maps cannot tell them apart."""
+A denoiser is any callable (x_t, t, condition) -> E[x | x_t]: a trained net, an exact mixture, a
+composition of others. Solvers, guidance and locality maps cannot tell them apart."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -16,9 +17,12 @@ from recombine.config import config
 
 @runtime_checkable
 class Denoiser(Protocol):
-    """The expected clean picture, given the noisy one. `condition` is whatever this denoiser understands."""
+    """The expected clean picture, given the noisy one. `condition` is whatever this denoiser
+    understands."""
 
-    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any) -> Float[Tensor, "b *s"]: ...
+    def __call__(
+        self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any
+    ) -> Float[Tensor, "b *s"]: ...
 
 
 class Schedule(ABC):
@@ -44,8 +48,8 @@ class Flow(Schedule):
 
 @config("schedule/linear")
 class Linear(Schedule):
-    """DDPM's variance-preserving process with linear betas, in continuous time: beta(t) runs from `low` to `high` times
-    `steps`, alpha^2 = exp(-integral of beta), sigma^2 = 1 - alpha^2."""
+    """DDPM's variance-preserving process with linear betas, in continuous time: beta(t) runs from
+    `low` to `high` times `steps`, alpha^2 = exp(-integral of beta), sigma^2 = 1 - alpha^2."""
 
     low: float = 1e-4
     high: float = 0.02
@@ -66,18 +70,26 @@ def spread(t: Float[Tensor, "b"], like: Float[Tensor, "b *s"]) -> Tensor:
     return t.reshape(-1, *[1] * (like.ndim - 1))
 
 
-def noised(schedule: Schedule, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], noise: Float[Tensor, "b *s"]) -> Tensor:
+def noised(
+    schedule: Schedule,
+    x: Float[Tensor, "b *s"],
+    t: Float[Tensor, "b"],
+    noise: Float[Tensor, "b *s"],
+) -> Tensor:
     t = spread(t, x)
     return schedule.alpha(t) * x + schedule.sigma(t) * noise
 
 
 @dataclass(frozen=True)
 class Guided:
-    """Classifier-free guidance, denoiser -> denoiser: the conditional answer, pushed away from the unconditional one."""
+    """Classifier-free guidance, denoiser -> denoiser: the conditional answer, pushed away from the
+    unconditional one."""
 
     inner: Denoiser
     scale: float
 
-    def __call__(self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any) -> Float[Tensor, "b *s"]:
+    def __call__(
+        self, x: Float[Tensor, "b *s"], t: Float[Tensor, "b"], condition: Any
+    ) -> Float[Tensor, "b *s"]:
         free = self.inner(x, t, condition.null())
         return free + self.scale * (self.inner(x, t, condition) - free)

@@ -1,5 +1,6 @@
-"""Solvers: from noise to pictures with any denoiser. All share one exact change of variables: along the probability-flow
-ODE, d(x / sigma) = E[x | x_t] d(alpha / sigma), so a step from t to s needs only the denoiser's answer."""
+"""Solvers: from noise to pictures with any denoiser. All share one exact change of variables: along
+the probability-flow ODE, d(x / sigma) = E[x | x_t] d(alpha / sigma), so a step from t to s needs
+only the denoiser's answer."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -42,7 +43,8 @@ class Solver(ABC):
         condition: Any,
         rng: torch.Generator | None = None,
     ) -> Float[Tensor, "b *s"]:
-        """Pictures from standard normal `noise`; `rng` feeds the solvers that draw noise of their own."""
+        """Pictures from standard normal `noise`; `rng` feeds the solvers that draw noise of their
+        own."""
         times = torch.linspace(1, 0, self.steps + 1, device=noise.device, dtype=noise.dtype)
         x = schedule.sigma(times[0]) * noise
         for t, s in zip(times[:-1], times[1:], strict=True):
@@ -72,7 +74,8 @@ class Euler(Solver):
 
 @config("solver/heun")
 class Heun(Solver):
-    """Second order: the mean of the denoiser's answers at both ends; one call in the last step, where sigma is 0."""
+    """Second order: the mean of the denoiser's answers at both ends; one call in the last step,
+    where sigma is 0."""
 
     steps: int = 25
 

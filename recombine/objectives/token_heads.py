@@ -1,6 +1,7 @@
-"""The Head interface: from a network's hidden vector to the distribution of one token, a vector. The same masked
-transformer is MaskGIT with the `Categorical` head, GIVT with `Mixture` and MAR with `Denoising`; nothing else changes. A head
-holds no weights. It makes the network behind it (`net`) and is handed it afterwards."""
+"""The Head interface: from a network's hidden vector to the distribution of one token, a vector.
+The same masked transformer is MaskGIT with the `Categorical` head, GIVT with `Mixture` and MAR with
+`Denoising`; nothing else changes. A head holds no weights. It makes the network behind it (`net`)
+and is handed it afterwards."""
 
 import math
 from abc import ABC, abstractmethod
@@ -24,42 +25,58 @@ class Head(ABC):
 
     @abstractmethod
     def net(self, width: int, dim: int, codes: Float[Tensor, "n c"] | None) -> nn.Module:
-        """The weights behind this head: from hidden vectors of `width` to what describes a token of `dim` numbers. `codes` are
-        the only tokens there are, where the tokenizer has a codebook; UsageError if the head needs one and there is none."""
+        """The weights behind this head: from hidden vectors of `width` to what describes a token of
+        `dim` numbers. `codes` are the only tokens there are, where the tokenizer has a codebook;
+        UsageError if the head needs one and there is none."""
 
     @abstractmethod
     def draw(self, shape: tuple[int, int, int], rng: torch.Generator) -> tuple[Tensor, ...]:
-        """The randomness of one `nll` of tokens of shape (b, l, c), on the generator's device, first axis b in every tensor;
-        empty where none is needed."""
+        """The randomness of one `nll` of tokens of shape (b, l, c), on the generator's device,
+        first axis b in every tensor; empty where none is needed."""
 
     @abstractmethod
     def nll(
-        self, net: nn.Module, hidden: Float[Tensor, "b l d"], token: Float[Tensor, "b l c"], draw: tuple[Tensor, ...]
+        self,
+        net: nn.Module,
+        hidden: Float[Tensor, "b l d"],
+        token: Float[Tensor, "b l c"],
+        draw: tuple[Tensor, ...],
     ) -> Float[Tensor, "b l"]:
         """What training minimises, per token, in float32 also under autocast."""
 
     @abstractmethod
-    def mean(self, net: nn.Module, hidden: Float[Tensor, "n d"], rng: torch.Generator) -> Float[Tensor, "n c"]:
+    def mean(
+        self, net: nn.Module, hidden: Float[Tensor, "n d"], rng: torch.Generator
+    ) -> Float[Tensor, "n c"]:
         """The expected token."""
 
     @abstractmethod
     def sample(
-        self, net: nn.Module, hidden: Float[Tensor, "n d"], rng: torch.Generator, temperature: float = 1.0
+        self,
+        net: nn.Module,
+        hidden: Float[Tensor, "n d"],
+        rng: torch.Generator,
+        temperature: float = 1.0,
     ) -> tuple[Float[Tensor, "n c"], Float[Tensor, "n"]]:
-        """Tokens, and the log-probability or log-density of each, which decoding by confidence uses; zeros where the head has
-        none. It is the model's own, whatever the temperature of the draw."""
+        """Tokens, and the log-probability or log-density of each, which decoding by confidence
+        uses; zeros where the head has none. It is the model's own, whatever the temperature of the
+        draw."""
 
 
-def choose(logits: Float[Tensor, "n m"], rng: torch.Generator, temperature: float = 1.0) -> Int[Tensor, "n"]:
-    """One index per row from softmax(logits / temperature), the largest at temperature 0 (the Gumbel trick)."""
+def choose(
+    logits: Float[Tensor, "n m"], rng: torch.Generator, temperature: float = 1.0
+) -> Int[Tensor, "n"]:
+    """One index per row from softmax(logits / temperature), the largest at temperature 0 (the
+    Gumbel trick)."""
     gumbel = -torch.empty_like(logits).exponential_(generator=rng).log()
     return (logits + temperature * gumbel).argmax(-1)
 
 
 @config("head/categorical")
 class Categorical(Head):
-    """A distribution over the rows of the codebook (MaskGIT). Tokens that are no rows count as the nearest one. `smoothing`
-    mixes the target with the uniform distribution in training. The temperature divides the logits: at 0 the likeliest row."""
+    """A distribution over the rows of the codebook (MaskGIT). Tokens that are no rows count as the
+    nearest one. `smoothing` mixes the target with the uniform distribution in training. The
+    temperature divides the logits: at 0 the likeliest row."""
 
     smoothing: float = 0.0
 
@@ -95,15 +112,17 @@ class Categorical(Head):
 
 @config("head/mixture")
 class Mixture(Head):
-    """A mixture of diagonal Gaussians over token vectors (GIVT). Tokens have mean 0 and variance 1 per channel; the standard
-    deviations of the components lie between `floor` and `cap`. The floor keeps the likelihood bounded: the tokens of a
-    codebook are points, and a component that sits on one would gain without end by shrinking. 0.05 is above the error of
-    means that a bfloat16 network can tell (about 0.01 for values up to 3). Codes of a learned table may lie closer than that;
-    a draw may then be nearer to another code, one that decodes alike.
-    Lower is worse in another way too: a token counts in the gradient as 1 / scale^2, so those that
-    are certain drown those that are not. The temperature scales the standard deviations and leaves the weights alone, as
-    GIVT does: at 0 a draw is the mean of a component, which is itself still drawn by its weight. `temperature` multiplies that of decoding, for this
-    head alone. `snap`: a sampled token becomes the nearest code, as the decoder knows no others."""
+    """A mixture of diagonal Gaussians over token vectors (GIVT). Tokens have mean 0 and variance 1
+    per channel; the standard deviations of the components lie between `floor` and `cap`. The floor
+    keeps the likelihood bounded: the tokens of a codebook are points, and a component that sits on
+    one would gain without end by shrinking. 0.05 is above the error of means that a bfloat16
+    network can tell (about 0.01 for values up to 3). Codes of a learned table may lie closer than
+    that; a draw may then be nearer to another code, one that decodes alike. Lower is worse in
+    another way too: a token counts in the gradient as 1 / scale^2, so those that are certain drown
+    those that are not. The temperature scales the standard deviations and leaves the weights alone,
+    as GIVT does: at 0 a draw is the mean of a component, which is itself still drawn by its weight.
+    `temperature` multiplies that of decoding, for this head alone. `snap`: a sampled token becomes
+    the nearest code, as the decoder knows no others."""
 
     components: int = 16
     floor: float = 0.05
@@ -156,11 +175,12 @@ def log_density(mixture: Gaussians, token: Float[Tensor, "*s c"]) -> Float[Tenso
 
 @config("head/denoising")
 class Denoising(Head):
-    """Diffusion of each token by itself, given its hidden vector (MAR), by flow matching. The `nll` is no likelihood: it is the
-    squared error of the velocity at a random time, averaged over `repeats` draws that share the hidden vector. The network
-    that minimises it draws from the right distribution, but the value compares with no other head's, and there is no density
-    to decode by. Sampling solves the flow in `steps` steps of Heun. The temperature scales the noise it starts from; at 0 a
-    draw is a function of the hidden vector alone."""
+    """Diffusion of each token by itself, given its hidden vector (MAR), by flow matching. The `nll`
+    is no likelihood: it is the squared error of the velocity at a random time, averaged over
+    `repeats` draws that share the hidden vector. The network that minimises it draws from the right
+    distribution, but the value compares with no other head's, and there is no density to decode by.
+    Sampling solves the flow in `steps` steps of Heun. The temperature scales the noise it starts
+    from; at 0 a draw is a function of the hidden vector alone."""
 
     steps: int = 12
     width: int = 256
@@ -193,5 +213,7 @@ class Denoising(Head):
 
     def sample(self, net, hidden, rng, temperature=1.0):
         noise = torch.randn(len(hidden), net.enter.in_features, generator=rng, device=hidden.device)
-        token = Heun(self.steps).sample(FLOW.denoiser(net), FLOW.schedule, temperature * noise, hidden.float())
+        token = Heun(self.steps).sample(
+            FLOW.denoiser(net), FLOW.schedule, temperature * noise, hidden.float()
+        )
         return token, token.new_zeros(len(token))

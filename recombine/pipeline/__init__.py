@@ -1,1 +1,2 @@
-"""Jobs, plans, and how they are carried out: the only place that knows caching, leases, resuming and workers."""
+"""Jobs, plans, and how they are carried out: the only place that knows caching, leases, resuming
+and workers."""

@@ -1,4 +1,5 @@
-"""One task carried out: under a lease, in its folder, with provenance. What is on disk and valid is not done again."""
+"""One task carried out: under a lease, in its folder, with provenance. What is on disk and valid is
+not done again."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +24,8 @@ def parent_weights(task: Task, out: Path) -> dict[str, str]:
 
 
 def is_finished(task: Task, out: Path) -> bool:
-    """Whether its rows are on disk and its parents' weights, where they are there too, are those it was made with."""
+    """Whether its rows are on disk and its parents' weights, where they are there too, are those it
+    was made with."""
     facts = folder_of(task, out).facts()
     if not facts:
         return False
@@ -36,7 +38,9 @@ def is_usable(task: Task, out: Path) -> bool:
     return is_finished(task, out) and not (task.weights and folder_of(task, out).weights_missing)
 
 
-def execute(task: Task, out: Path, runtime: Runtime, title: str = "", watcher: Watcher | None = None) -> bool:
+def execute(
+    task: Task, out: Path, runtime: Runtime, title: str = "", watcher: Watcher | None = None
+) -> bool:
     """Run a task whose parents are usable. False where another worker holds it."""
     with _leased(task, out, runtime, watcher) as lease:
         if lease is None:
@@ -47,7 +51,11 @@ def execute(task: Task, out: Path, runtime: Runtime, title: str = "", watcher: W
 
 @contextmanager
 def _leased(
-    task: Task, out: Path, runtime: Runtime, watcher: Watcher | None, wait: Callable[[], bool] | None = None
+    task: Task,
+    out: Path,
+    runtime: Runtime,
+    watcher: Watcher | None,
+    wait: Callable[[], bool] | None = None,
 ) -> Iterator[Lease | bool | None]:
     """Of the processes that torchrun starts, the first one holds the lease for all."""
     if runtime.rank > 0:
@@ -88,7 +96,8 @@ def opened(out: Path, runtime: Runtime) -> dict[str, Any]:
 
 
 def obtain(task: Task, out: Path, runtime: Runtime) -> Any:
-    """What a task leaves, made now with all it needs if it is not on disk; for use outside of studies."""
+    """What a task leaves, made now with all it needs if it is not on disk; for use outside of
+    studies."""
     for parent in task.parents():
         _make(parent, out, runtime)
     _make(task, out, runtime)

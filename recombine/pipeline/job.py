@@ -1,4 +1,5 @@
-"""What a study declares: tasks, pure data that say what they need and how they are done, and jobs, tasks with labels."""
+"""What a study declares: tasks, pure data that say what they need and how they are done, and jobs,
+tasks with labels."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -15,8 +16,9 @@ Label = str | int | float
 
 
 class Task(ABC):
-    """One piece of work: a config class (`@config("tag")`), so it is hashable, has a JSON form and a digest. What it reads
-    of other tasks must be listed in `parents`; the pipeline sees to it that they are done before it runs."""
+    """One piece of work: a config class (`@config("tag")`), so it is hashable, has a JSON form and
+    a digest. What it reads of other tasks must be listed in `parents`; the pipeline sees to it that
+    they are done before it runs."""
 
     noun: ClassVar[str] = "run"
     """What progress lines call it: probe, tokenizer, model."""
@@ -26,7 +28,7 @@ class Task(ABC):
     def parents(self) -> tuple["Task", ...]:
         return ()
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """UsageError where its settings do not fit each other; asked before anything runs."""
 
     @property
@@ -36,7 +38,8 @@ class Task(ABC):
 
     @abstractmethod
     def run(self, work: "Work") -> Iterable[Row] | None:
-        """Do the work in `work.folder`. Rows that it gives are written there; a training that appends its own gives None."""
+        """Do the work in `work.folder`. Rows that it gives are written there; a training that
+        appends its own gives None."""
 
     def open(self, work: "Work") -> Any:
         """What a child gets from it once it is done, e.g. the trained network."""
@@ -45,7 +48,8 @@ class Task(ABC):
 
 @dataclass(frozen=True)
 class Job:
-    """A task as a study uses it. The labels (variant, seed, ...) become columns of its rows; they are not part of its name."""
+    """A task as a study uses it. The labels (variant, seed, ...) become columns of its rows; they
+    are not part of its name."""
 
     task: Task
     labels: tuple[tuple[str, Label], ...] = ()
@@ -67,7 +71,8 @@ _OPEN: list[Task] = []
 
 @lru_cache(maxsize=100_000)
 def digest_of(task: Task) -> str:
-    """The name of a task's run: of its config and of the digests of its parents. UsageError where parents form a cycle."""
+    """The name of a task's run: of its config and of the digests of its parents. UsageError where
+    parents form a cycle."""
     if task in _OPEN:
         chain = " -> ".join(tag_of(type(t)) for t in (*_OPEN[_OPEN.index(task) :], task))
         raise UsageError(f"the plan has a cycle: {chain}")
@@ -89,7 +94,8 @@ def described(task: Task) -> dict[str, Any]:
 
 @dataclass
 class Work:
-    """What a task is handed when it runs or is opened: its folder, the runtime, and the way to its parents."""
+    """What a task is handed when it runs or is opened: its folder, the runtime, and the way to its
+    parents."""
 
     task: Task
     out: Path
@@ -133,5 +139,3 @@ def ancestors(tasks: Iterable[Task]) -> Iterator[Task]:
 
     for task in tasks:
         yield from visit(task)
-
-

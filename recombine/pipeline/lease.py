@@ -1,9 +1,11 @@
 """Leases: who works on a run, for processes on any number of machines that share a folder.
 
-A lease is a file `<name>.<generation>`, created exclusively, whose holder rewrites it every few seconds (the heartbeat).
-Nobody needs file locks, which some shared file systems keep local to a machine. A holder that died is recognised at once on
-its own machine (its process is gone), elsewhere by a heartbeat that does not change for TIMEOUT seconds of the watcher's own
-clock. Whoever takes over creates the next generation; a holder that finds a newer one has lost its lease and stops."""
+A lease is a file `<name>.<generation>`, created exclusively, whose holder rewrites it every few
+seconds (the heartbeat). Nobody needs file locks, which some shared file systems keep local to a
+machine. A holder that died is recognised at once on its own machine (its process is gone),
+elsewhere by a heartbeat that does not change for TIMEOUT seconds of the watcher's own clock.
+Whoever takes over creates the next generation; a holder that finds a newer one has lost its lease
+and stops."""
 
 import json
 import os
@@ -28,7 +30,8 @@ _MINE: dict[Path, "Lease"] = {}
 
 
 class LeaseLost(RuntimeError):
-    """Another worker has taken the run over, because this one seemed dead (it was stopped, or its disk was away)."""
+    """Another worker has taken the run over, because this one seemed dead (it was stopped, or its
+    disk was away)."""
 
 
 def whoami() -> dict[str, Any]:
@@ -124,7 +127,8 @@ def _rewrite(path: Path, text: str) -> None:
 
 
 def _create(path: Path, text: str) -> bool:
-    """Whether this process was the one to create the file. Written aside and linked, so it is never seen empty."""
+    """Whether this process was the one to create the file. Written aside and linked, so it is never
+    seen empty."""
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         aside.write_text(text)
@@ -189,8 +193,8 @@ def _read(path: Path) -> str:
 def held(
     out: Path, name: str, watcher: Watcher | None = None, wait: Callable[[], bool] | None = None
 ) -> Iterator[Lease | None]:
-    """A lease while the block runs; None where another worker has it. `wait`: asked again and again while it is taken,
-    whether to go on waiting."""
+    """A lease while the block runs; None where another worker has it. `wait`: asked again and again
+    while it is taken, whether to go on waiting."""
     folder, watcher = out / ".leases", watcher or Watcher()
     if (mine := _MINE.get(folder / name)) is not None:
         yield mine

@@ -1,4 +1,5 @@
-"""Plans: what a command asks for, as plain values that every worker reads from a file, and what of it is still missing."""
+"""Plans: what a command asks for, as plain values that every worker reads from a file, and what of
+it is still missing."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -14,7 +15,8 @@ from recombine.store import read_json, write_json
 
 @dataclass(frozen=True)
 class Command:
-    """What `recombine run` was asked for. Jobs follow from it, so a worker anywhere builds the same ones."""
+    """What `recombine run` was asked for. Jobs follow from it, so a worker anywhere builds the same
+    ones."""
 
     studies: tuple[str, ...]
     scale: str = "laptop"
@@ -57,7 +59,8 @@ class Planned:
 
 
 def planned(command: Command) -> list[Planned]:
-    """The jobs of every study, checked: settings that do not fit each other are refused before anything runs."""
+    """The jobs of every study, checked: settings that do not fit each other are refused before
+    anything runs."""
     made = []
     for name in command.studies:
         study = command.find(name)
@@ -70,7 +73,8 @@ def planned(command: Command) -> list[Planned]:
 
 
 def missing(tasks: Iterable[Task], out: Path) -> list[Task]:
-    """What must still run, parents first: tasks that are not finished, and of their parents those that cannot be opened."""
+    """What must still run, parents first: tasks that are not finished, and of their parents those
+    that cannot be opened."""
     needed: dict[Task, None] = {}
     known: set[tuple[Task, bool]] = set()
 
@@ -97,7 +101,8 @@ def ready(tasks: list[Task]) -> list[Task]:
 
 
 def titles(plans: Iterable[Planned]) -> dict[Task, str]:
-    """What progress lines call each task: study, variant and seed where a study lists it, else what it is."""
+    """What progress lines call each task: study, variant and seed where a study lists it, else what
+    it is."""
     named: dict[Task, str] = {}
     for plan in plans:
         for job in plan.jobs:
@@ -107,5 +112,3 @@ def titles(plans: Iterable[Planned]) -> dict[Task, str]:
 
 def title_of(task: Task, named: dict[Task, str]) -> str:
     return named.get(task, f"{task.noun} {digest_of(task)[:6]}")
-
-

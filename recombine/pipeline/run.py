@@ -1,4 +1,5 @@
-"""A command carried out: plan, run what is missing, and hand each study on as soon as all its jobs are done."""
+"""A command carried out: plan, run what is missing, and hand each study on as soon as all its jobs
+are done."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -19,7 +20,8 @@ from recombine.store import Row
 def run(
     command: Command, engine: str, fresh: bool, runtime: Runtime, plans: list[Planned] | None = None
 ) -> Iterator[Planned]:
-    """Each study of the command, when its jobs are done. TaskFailed at the end where some could not be."""
+    """Each study of the command, when its jobs are done. TaskFailed at the end where some could not
+    be."""
     plans, out = plans or planned(command), Path(command.out)
     if fresh:
         erase(plans, out, runtime)
@@ -42,11 +44,15 @@ def _in_this_process(plans: list[Planned], out: Path, runtime: Runtime) -> Itera
         raise failed
 
 
-def _by_workers(command: Command, plans: list[Planned], engine: str, runtime: Runtime) -> Iterator[Planned]:
+def _by_workers(
+    command: Command, plans: list[Planned], engine: str, runtime: Runtime
+) -> Iterator[Planned]:
     from recombine.pipeline.engines import find_engine
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        raise UsageError("workers give each run to one process, torchrun gives one run to all; use either")
+        raise UsageError(
+            "workers give each run to one process, torchrun gives one run to all; use either"
+        )
     chosen, out = find_engine(engine), Path(command.out).resolve()
     todo = missing([t for plan in plans for t in plan.tasks], out)
     folder = out / ".plans" / uuid4().hex[:12]
@@ -63,18 +69,23 @@ def _by_workers(command: Command, plans: list[Planned], engine: str, runtime: Ru
 
 
 def erase(plans: list[Planned], out: Path, runtime: Runtime) -> None:
-    """--fresh: forget the runs of a command, now and once; whoever works in one of them must finish first."""
+    """--fresh: forget the runs of a command, now and once; whoever works in one of them must finish
+    first."""
     runtime.barrier()
     if runtime.rank == 0:
         for task in ancestors(t for plan in plans for t in plan.tasks):
             with held(out, digest_of(task)) as lease:
                 if lease is None:
-                    raise UsageError(f"--fresh: another command is working on run {digest_of(task)}; wait for it")
+                    raise UsageError(
+                        f"--fresh: another command is working on run {digest_of(task)}; wait for it"
+                    )
                 folder_of(task, out).erase()
     runtime.barrier()
 
 
-def collect(plan: Planned, out: Path, keep: Callable[[Row], bool] = lambda row: row["kind"] != "train") -> list[Row]:
+def collect(
+    plan: Planned, out: Path, keep: Callable[[Row], bool] = lambda row: row["kind"] != "train"
+) -> list[Row]:
     """The rows of a study's jobs, each with its labels and the digest of its run."""
     rows = []
     for job in plan.jobs:

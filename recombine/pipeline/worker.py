@@ -1,10 +1,12 @@
-"""A worker: takes tasks of a plan that are ready and that nobody holds, until none is left. All engines start this loop.
+"""A worker: takes tasks of a plan that are ready and that nobody holds, until none is left. All
+engines start this loop.
 
     python -m recombine.pipeline.worker PLAN INDEX
 
-Workers know of each other only through the results folder: leases say who holds what, done.json says what is finished, and
-`failed/` beside the plan what cannot be done. So it does not matter where they run or how many there are. Exit status: 0
-nothing is left to do, 1 a task failed, 130 interrupted."""
+Workers know of each other only through the results folder: leases say who holds what, done.json
+says what is finished, and `failed/` beside the plan what cannot be done. So it does not matter
+where they run or how many there are. Exit status: 0 nothing is left to do, 1 a task failed, 130
+interrupted."""
 
 import os
 import sys
@@ -42,9 +44,14 @@ Failures = dict[str, Failure]
 
 
 def carry_out(
-    tasks: Iterable[Task], out: Path, runtime: Runtime, named: dict[Task, str], failures: Path | None = None
+    tasks: Iterable[Task],
+    out: Path,
+    runtime: Runtime,
+    named: dict[Task, str],
+    failures: Path | None = None,
 ) -> None:
-    """Run all tasks and what they need. TaskFailed where some cannot be done; the others are done first."""
+    """Run all tasks and what they need. TaskFailed where some cannot be done; the others are done
+    first."""
     tasks, watcher, failed = list(tasks), Watcher(), {}
     while True:
         runtime.barrier()
@@ -81,7 +88,8 @@ def _attempt(
     failures: Path | None,
     failed: Failures,
 ) -> bool:
-    """Run one task unless another worker holds it; whether it ran. A failure is noted for all workers."""
+    """Run one task unless another worker holds it; whether it ran. A failure is noted for all
+    workers."""
     title = title_of(task, named)
     try:
         return execute(task, out, runtime, title, watcher)
@@ -112,7 +120,8 @@ def known_failures(folder: Path | None) -> Failures:
 
 
 def raise_first(failed: Failures) -> None:
-    """UsageError where the first task that failed was refused (bad input), TaskFailed where its run failed."""
+    """UsageError where the first task that failed was refused (bad input), TaskFailed where its run
+    failed."""
     for line, refused in failed.values():
         raise UsageError(line) if refused else TaskFailed(line)
 

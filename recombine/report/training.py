@@ -7,8 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import polars as pl
-
+from recombine.analysis.frames import pl
 from recombine.analysis.levels import PROBES
 from recombine.config import UsageError
 from recombine.report.read import Factor, Results, StudyEntry, read_as
@@ -45,7 +44,7 @@ def training(results: Results) -> Record | None:
     }
 
 
-def checked(frame: pl.DataFrame, path: Path, factors: Iterable[str]) -> pl.DataFrame:
+def checked(frame: "pl.DataFrame", path: Path, factors: Iterable[str]) -> "pl.DataFrame":
     """Accuracy rows with the columns that the page needs, of the types it needs; NaN and infinity
     count as missing."""
     texts = [text_column(frame, name, path) for name in ("run", "probe", "composition")]
@@ -59,14 +58,14 @@ def checked(frame: pl.DataFrame, path: Path, factors: Iterable[str]) -> pl.DataF
     return pl.DataFrame(columns)
 
 
-def text_column(frame: pl.DataFrame, name: str, path: Path) -> pl.Series:
+def text_column(frame: "pl.DataFrame", name: str, path: Path) -> "pl.Series":
     column = frame.get_column(name, default=None)
     if column is None or column.dtype != pl.String or column.null_count():
         raise UsageError(f"{path}: accuracy, probe and refused rows need a text in column {name!r}")
     return column
 
 
-def number_column(frame: pl.DataFrame, name: str, path: Path) -> pl.Series:
+def number_column(frame: "pl.DataFrame", name: str, path: Path) -> "pl.Series":
     """A column of numbers, all missing where there is none."""
     column = frame.get_column(name, default=None)
     if column is None or column.dtype == pl.Null:
@@ -77,7 +76,7 @@ def number_column(frame: pl.DataFrame, name: str, path: Path) -> pl.Series:
     return values.set(values.is_infinite() | values.is_nan(), None)
 
 
-def compositions_of(study: StudyEntry, rows: pl.DataFrame, path: Path) -> list[Record]:
+def compositions_of(study: StudyEntry, rows: "pl.DataFrame", path: Path) -> list[Record]:
     """Code, name, level and row on the sheets; shown level by level, from the seen ones on, or
     where there are many from the most novel ones on."""
     levels = study.levels or dict(zip(rows["composition"], levels_of(rows), strict=True))
@@ -92,7 +91,7 @@ def compositions_of(study: StudyEntry, rows: pl.DataFrame, path: Path) -> list[R
     return sorted(codes, key=lambda c: (sign * c["level"], c["row"]))
 
 
-def levels_of(rows: pl.DataFrame) -> Iterable[Any]:
+def levels_of(rows: "pl.DataFrame") -> Iterable[Any]:
     return rows["level"] if "level" in rows.columns else [None] * len(rows)
 
 
@@ -114,7 +113,7 @@ def name_of(code: str, factors: list[Factor]) -> str:
 
 
 def runs_of(
-    results: Results, rows: pl.DataFrame, compositions: list[Record], factors: list[str]
+    results: Results, rows: "pl.DataFrame", compositions: list[Record], factors: list[str]
 ) -> tuple[list[Record], list[Grid]]:
     """Every run with its scores, and the sheets of all of them, to which `run["sheets"]` points by
     number."""
@@ -137,7 +136,7 @@ def runs_of(
     return runs, grids
 
 
-def labels(run: Any, rows: pl.DataFrame) -> Record:
+def labels(run: Any, rows: "pl.DataFrame") -> Record:
     """Variant and seed: as study.json says, else as the rows say."""
     first = rows.row(0, named=True)
     said = {"variant": run.variant, "seed": run.seed} if run else {}
@@ -147,7 +146,7 @@ def labels(run: Any, rows: pl.DataFrame) -> Record:
     }
 
 
-def scores_of(rows: pl.DataFrame, compositions: list[Record], factors: list[str]) -> Record:
+def scores_of(rows: "pl.DataFrame", compositions: list[Record], factors: list[str]) -> Record:
     """`scores[probe][code]` is one Score (or None) per step; `curves[probe][level]` its mean over
     compositions."""
     by_probe: dict[str, dict[str, dict[int, Score]]] = {}
@@ -218,7 +217,7 @@ def paper_curve(name: str | None, study: StudyEntry) -> Record | None:
     return {key: runs[name][key] for key in ("label", "figure", "steps", "levels")}
 
 
-def quality(frame: pl.DataFrame, path: Path) -> list[Record]:
+def quality(frame: "pl.DataFrame", path: Path) -> list[Record]:
     """What each probe reaches on real pictures, so that no score stands alone."""
     if frame.is_empty():
         return []
@@ -230,7 +229,7 @@ def quality(frame: pl.DataFrame, path: Path) -> list[Record]:
     return [dict(zip(keys, row, strict=True)) for row in zip(probes, *about, joint, strict=True)]
 
 
-def refused(frame: pl.DataFrame, path: Path) -> dict[str, float]:
+def refused(frame: "pl.DataFrame", path: Path) -> dict[str, float]:
     """The share of corrupted pictures that each probe refuses, the least where runs are of several
     worlds; only those that may refuse at all."""
     if frame.is_empty():

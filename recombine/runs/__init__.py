@@ -1,1 +1,2 @@
-"""What one run does: a config, what it needs, its training, its measurements. Studies list runs; the pipeline runs them."""
+"""What one run does: a config, what it needs, its training, its measurements. Studies list runs;
+the pipeline runs them."""

@@ -80,4 +80,4 @@ def locations_of(world: Scenes, scene: Scene) -> Layout:
 def check_room(world: Scenes, objects: int, spacing: float = 0.0) -> None:
     """UsageError where a world has no room for so many objects; tried on one scene."""
     world = replace(world, spacing=max(world.spacing, spacing))
-    world.place(torch.tensor([objects]), seeded("room"))
+    world.place(torch.tensor([objects]), seeded("room", objects))

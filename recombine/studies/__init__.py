@@ -1,4 +1,5 @@
-"""One question = one file: settings, jobs, claims, figures. The list of studies, in the order in which to read them."""
+"""One question = one file: settings, jobs, claims, figures. The list of studies, in the order in
+which to read them."""
 
 import runpy
 from importlib import import_module
@@ -38,7 +39,8 @@ TOUR = ("composition", "swing-by", "local-scores")
 
 
 def find(name: str) -> "Study":
-    """A study by its name, or from a file of one's own (`path/to/study.py`, which defines STUDY)."""
+    """A study by its name, or from a file of one's own (`path/to/study.py`, which defines
+    STUDY)."""
     if name.endswith(".py"):
         return load(Path(name))
     if name not in NAMES:
@@ -51,7 +53,8 @@ _LOADED: dict[Path, "Study"] = {}
 
 
 def load(path: Path) -> "Study":
-    """The STUDY that a file defines. Running the file is what the user asked for; an error in it is one line."""
+    """The STUDY that a file defines. Running the file is what the user asked for; an error in it is
+    one line."""
     from recombine.studies.study import Study
 
     path = path.resolve()

@@ -1,4 +1,5 @@
-"""The list of studies as data, so that `recombine list` needs no torch. Generated: `python -m recombine.studies.catalogue`."""
+"""The list of studies as data, so that `recombine list` needs no torch. Generated: `python -m
+recombine.studies.catalogue`."""
 
 import json
 from pathlib import Path
@@ -12,7 +13,10 @@ def catalogue() -> list[dict[str, Any]]:
 
 
 def entry(study: Any) -> dict[str, Any]:
-    claims = [{"id": c.id, "statement": c.statement, "expected": c.expected, "paper": c.paper} for c in study.claims]
+    claims = [
+        {"id": c.id, "statement": c.statement, "expected": c.expected, "paper": c.paper}
+        for c in study.claims
+    ]
     names = ("name", "question", "paper", "cost")
     return {**{name: getattr(study, name) for name in names}, "claims": claims}
 

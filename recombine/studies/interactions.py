@@ -26,9 +26,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from recombine.analysis.claims import Check, Claim, Finding, Measured
+from recombine.analysis.frames import pl
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.pipeline.job import Job

@@ -25,10 +25,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from recombine.analysis.claims import Claim, Finding, Measured, Part
 from recombine.analysis.estimates import Estimate
+from recombine.analysis.frames import pl
 from recombine.analysis.levels import PROBES, accuracy, gain, probe_of
 from recombine.analysis.table import Table
 from recombine.config import config

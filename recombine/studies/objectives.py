@@ -1,14 +1,17 @@
 """Is it the categorical output that keeps a model from composing?
 
-Four families on the same tokens, with the same transformer, condition, optimizer and number of updates; neighbours differ in
-one thing. MaskGIT predicts a category for every masked token. GIVT predicts a mixture of Gaussians instead. MAR samples each
-token with a small denoiser. DiT masks nothing and denoises all tokens at once. A discrete token is a vector of the codebook,
-so all four read and write the same vectors. Paper A, Fig 3: MaskGIT fails at level 2, all others succeed, so the decisive
-step is the first. One more thing differs there, as in the families' own decoding: MaskGIT fills in its most confident tokens
-first, the others at random; `--set decoding.order=random` makes them equal. Objects stay near the middle, as they must in the
-paper, whose linear probe on pixels is always right; `ablations` asks what happens where they go anywhere.
+Four families on the same tokens, with the same transformer, condition, optimizer and number of
+updates; neighbours differ in one thing. MaskGIT predicts a category for every masked token. GIVT
+predicts a mixture of Gaussians instead. MAR samples each token with a small denoiser. DiT masks
+nothing and denoises all tokens at once. A discrete token is a vector of the codebook, so all four
+read and write the same vectors. Paper A, Fig 3: MaskGIT fails at level 2, all others succeed, so
+the decisive step is the first. One more thing differs there, as in the families' own decoding:
+MaskGIT fills in its most confident tokens first, the others at random; `--set
+decoding.order=random` makes them equal. Objects stay near the middle, as they must in the paper,
+whose linear probe on pixels is always right; `ablations` asks what happens where they go anywhere.
 
-Run: `recombine run objectives --scale laptop` (two families, 7 min on two cores), `--scale full` (all four, on a GPU).
+Run: `recombine run objectives --scale laptop` (two families, 7 min on two cores), `--scale full`
+(all four, on a GPU).
 """
 
 from dataclasses import field, replace
@@ -65,12 +68,20 @@ class Objectives:
 
     def __post_init__(self) -> None:
         if self.recipe.objective != Diffusion():
-            raise ValueError("recipe.objective: each family has its own; set maskgit, givt, mar or dit")
+            raise ValueError(
+                "recipe.objective: each family has its own; set maskgit, givt, mar or dit"
+            )
         if not self.families or len(set(self.families)) < len(self.families):
-            raise ValueError('families: one or more of maskgit, givt, mar, dit, each once, as in ["maskgit","dit"]')
+            raise ValueError(
+                'families: one or more of maskgit, givt, mar, dit, each once, as in ["maskgit","dit"]'
+            )
 
     def variants(self) -> dict[str, Recipe]:
-        masked = {"maskgit": Masked(self.maskgit), "givt": Masked(self.givt), "mar": Masked(self.mar)}
+        masked = {
+            "maskgit": Masked(self.maskgit),
+            "givt": Masked(self.givt),
+            "mar": Masked(self.mar),
+        }
         objectives: dict[str, Objective] = masked | {"dit": self.dit}
         return {name: replace(self.recipe, objective=objectives[name]) for name in self.families}
 
@@ -84,7 +95,9 @@ def settings(scale: Scale) -> Objectives:
 def smoke() -> Recipe:
     net = DiTConfig(TransformerConfig(depth=2, width=32, heads=2), patch=1)
     train = TrainConfig(steps=8, batch=16, warmup=2, log_every=2)
-    evaluation = Evaluation((0, 4), 8, Euler(2), probe_steps=20, decoding=Decoding(steps=3), real=32)
+    evaluation = Evaluation(
+        (0, 4), 8, Euler(2), probe_steps=20, decoding=Decoding(steps=3), real=32
+    )
     tokenizer = Autoencoder(VQ(size=16, dim=4), width=8, steps=8, batch=16)
     return Recipe(net=net, tokenizer=tokenizer, train=train, pool=16, evaluation=evaluation)
 
@@ -102,7 +115,9 @@ def full() -> Recipe:
     train = TrainConfig(steps=5000, batch=256, lr=5e-4, precision="bfloat16")
     evaluation = Evaluation(14, 256, Heun(25), probe_steps=1200)
     world, tokenizer, net = Shapes2D(wander=0.3), Autoencoder(VQ()), DiTConfig(patch=1)
-    return Recipe(world=world, tokenizer=tokenizer, net=net, train=train, pool=60_000, evaluation=evaluation)
+    return Recipe(
+        world=world, tokenizer=tokenizer, net=net, train=train, pool=60_000, evaluation=evaluation
+    )
 
 
 def jobs(settings: Objectives, seeds: int) -> list[Job]:
@@ -110,7 +125,8 @@ def jobs(settings: Objectives, seeds: int) -> list[Job]:
 
 
 def maskgit_fails(rows: Table) -> Finding:
-    """It must fail by itself: not for want of training, nor for a tokenizer or a task at which everything fails."""
+    """It must fail by itself: not for want of training, nor for a tokenizer or a task at which
+    everything fails."""
     ceiling = rows.where(kind="ceiling", variant="maskgit", probe=probe_of(rows))
     limits = [level_mean(ceiling.where(seed=s), 2) for s in sorted(ceiling.unique("seed"))]
     parts = (
@@ -145,7 +161,11 @@ STUDY = Study(
     question="Is it the categorical output that keeps a model from composing?",
     paper="A, Fig 3",
     about=about(__doc__),
-    cost={"smoke": "20 s, one core", "laptop": "7 min, two cores", "full": "15 min (estimate), one H200, 3 seeds"},
+    cost={
+        "smoke": "20 s, one core",
+        "laptop": "7 min, two cores",
+        "full": "15 min (estimate), one H200, 3 seeds",
+    },
     settings=settings,
     jobs=jobs,
     claims=(

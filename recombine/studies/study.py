@@ -1,4 +1,5 @@
-"""What a study is: a question, settings per scale, jobs, claims and figures. It declares; the pipeline carries out."""
+"""What a study is: a question, settings per scale, jobs, claims and figures. It declares; the
+pipeline carries out."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -25,11 +26,13 @@ def nothing(settings: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Study:
-    """One question. `settings(scale)` is a config, open to --set. `jobs(settings, seeds)` says what has to be run: pure
-    data, no I/O. `facts(settings, seeds)` are rows that follow from the settings alone. `figures(rows, folder)` plots.
-    `describe(settings)` adds what the page needs to know (factors, levels, the paper's curve). `widget`: an interactive
-    part of the page. `sensitivity`: whether its claims are on the end of training by a probe, so that it can be said what
-    they would be at an earlier checkpoint or by another probe. `run_minutes`: GPU minutes of one run at full scale."""
+    """One question. `settings(scale)` is a config, open to --set. `jobs(settings, seeds)` says what
+    has to be run: pure data, no I/O. `facts(settings, seeds)` are rows that follow from the
+    settings alone. `figures(rows, folder)` plots. `describe(settings)` adds what the page needs to
+    know (factors, levels, the paper's curve). `widget`: an interactive part of the page.
+    `sensitivity`: whether its claims are on the end of training by a probe, so that it can be said
+    what they would be at an earlier checkpoint or by another probe. `run_minutes`: GPU minutes of
+    one run at full scale."""
 
     name: str
     question: str

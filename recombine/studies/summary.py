@@ -1,4 +1,5 @@
-"""A study's folder: rows as Parquet, verdicts, figures, sheets of samples, and what they were made from."""
+"""A study's folder: rows as Parquet, verdicts, figures, sheets of samples, and what they were made
+from."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,14 +20,17 @@ from recombine.studies.study import Study
 
 
 def summarise(plan: Planned, out: Path, scale: str, seeds: int, here: Row) -> Path:
-    """Everything under `out/<study>`, from the finished runs; the folder. `here`: what provenance says of this machine."""
+    """Everything under `out/<study>`, from the finished runs; the folder. `here`: what provenance
+    says of this machine."""
     study, folder = plan.study, out / plan.study.name
     rows = [r | {"scale": scale} for r in [*study.facts(plan.settings, seeds), *collect(plan, out)]]
     table = Table(rows)
     write_table(folder / "rows.parquet", table)
     runs = [_run(job) for job in plan.jobs]
     known = _written(folder)
-    sheets = keep_sheets([(r, out / "runs" / r["digest"] / "samples") for r in runs], folder / "samples")
+    sheets = keep_sheets(
+        [(r, out / "runs" / r["digest"] / "samples") for r in runs], folder / "samples"
+    )
     facts = {
         **words(study),
         "scale": scale,
@@ -44,8 +48,8 @@ def summarise(plan: Planned, out: Path, scale: str, seeds: int, here: Row) -> Pa
 
 
 def judge_again(study: Study, folder: Path, commit: str) -> None:
-    """Judge and plot the rows of a study's folder with today's code; where they come from stays as it is, and beside it
-    stands the commit that judged."""
+    """Judge and plot the rows of a study's folder with today's code; where they come from stays as
+    it is, and beside it stands the commit that judged."""
     facts = read_json(folder / "study.json")
     if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
         raise UsageError(f"{folder / 'study.json'} does not describe a study")
@@ -57,11 +61,13 @@ def judge_again(study: Study, folder: Path, commit: str) -> None:
 
 
 def publish(study: Study, rows: Table, facts: Row, folder: Path, known: set[str]) -> None:
-    """Figures, facts and claims, which are the last to be written. Of the files that an earlier summary wrote, those that
-    are made no more are removed; no other file is touched."""
+    """Figures, facts and claims, which are the last to be written. Of the files that an earlier
+    summary wrote, those that are made no more are removed; no other file is touched."""
     figures = [entry(f) for f in study.figures(rows, folder / "figures")]
     claims = verdicts(study, rows, facts)
-    files = {f"figures/{f['name']}.svg" for f in figures} | {f"samples/{s['file']}" for s in facts.get("sheets", [])}
+    files = {f"figures/{f['name']}.svg" for f in figures} | {
+        f"samples/{s['file']}" for s in facts.get("sheets", [])
+    }
     for name in known - files:
         path = folder / name
         if not path.is_symlink() and not path.parent.is_symlink():
@@ -84,7 +90,8 @@ def verdicts(study: Study, rows: Table, facts: Row) -> list[Row]:
 
 
 def _written(folder: Path) -> set[str]:
-    """The figures and sheets that an earlier summary wrote there, by its own list; only plain names inside."""
+    """The figures and sheets that an earlier summary wrote there, by its own list; only plain names
+    inside."""
     path = folder / "study.json"
     if not path.exists():
         return set()
@@ -110,14 +117,24 @@ def words(study: Study) -> Row:
 
 
 def _run(job: Any) -> Row:
-    return {"digest": digest_of(job.task), "label": job.title, "noun": job.task.noun, **dict(job.labels)}
+    return {
+        "digest": digest_of(job.task),
+        "label": job.title,
+        "noun": job.task.noun,
+        **dict(job.labels),
+    }
 
 
 def provenance(plan: Planned, out: Path, here: Row) -> Row:
     """The machines and commits of the runs, how long they took together, and who judged them."""
     digests = list(dict.fromkeys(digest_of(job.task) for job in plan.jobs))
-    done = [folder_of(job.task, out).facts() for job in {job.task: job for job in plan.jobs}.values()]
-    made = {key: ", ".join(sorted({str(d[key]) for d in done if key in d})) for key in ("device", "torch", "python")}
+    done = [
+        folder_of(job.task, out).facts() for job in {job.task: job for job in plan.jobs}.values()
+    ]
+    made = {
+        key: ", ".join(sorted({str(d[key]) for d in done if key in d}))
+        for key in ("device", "torch", "python")
+    }
     commits = ", ".join(sorted({d["commit"] for d in done if "commit" in d}))
     return {
         **here,

@@ -1,4 +1,5 @@
-"""The learned tokenizer: a small convolutional encoder and decoder around a bottleneck, four pixels to a latent cell."""
+"""The learned tokenizer: a small convolutional encoder and decoder around a bottleneck, four pixels
+to a latent cell."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -18,9 +19,10 @@ CHUNK = 4096
 
 @config("tokenizer/autoencoder")
 class Autoencoder(Tokenizer):
-    """`width` channels at half the resolution, with `fine` residual blocks, and twice as many at a quarter, with `coarse`; no
-    fine ones is much cheaper on a CPU. Everything that decides the trained tokenizer is here: how long it is trained, and on
-    what `data`: all compositions of the world, or the seen ones alone."""
+    """`width` channels at half the resolution, with `fine` residual blocks, and twice as many at a
+    quarter, with `coarse`; no fine ones is much cheaper on a CPU. Everything that decides the
+    trained tokenizer is here: how long it is trained, and on what `data`: all compositions of the
+    world, or the seen ones alone."""
 
     bottleneck: Bottleneck = field(default_factory=VQ)
     width: int = 64
@@ -51,7 +53,9 @@ class Autoencoder(Tokenizer):
     def latent_shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
         _, height, width = image_shape
         if height % FACTOR or width % FACTOR:
-            raise UsageError(f"a learned tokenizer needs sides that are multiples of {FACTOR}, not {height}x{width}")
+            raise UsageError(
+                f"a learned tokenizer needs sides that are multiples of {FACTOR}, not {height}x{width}"
+            )
         return self.bottleneck.channels, height // FACTOR, width // FACTOR
 
     def untrained(self) -> Float[Tensor, "n c"] | None:
@@ -84,25 +88,45 @@ class AutoencoderNet(nn.Module):
         w, self.bottleneck = config.width, config.bottleneck
         fine = lambda: [Residual(w) for _ in range(config.fine)]  # noqa: E731
         coarse = lambda: [Residual(2 * w) for _ in range(config.coarse)]  # noqa: E731
-        down = [nn.Conv2d(channels, w, 4, 2, 1), *(fine() or [nn.SiLU()]), nn.Conv2d(w, 2 * w, 2, 2)]
+        down = [
+            nn.Conv2d(channels, w, 4, 2, 1),
+            *(fine() or [nn.SiLU()]),
+            nn.Conv2d(w, 2 * w, 2, 2),
+        ]
         self.encoder = nn.Sequential(*down, *coarse(), *last(2 * w, self.bottleneck.features, 1))
-        grow = [nn.Conv2d(2 * w, 4 * w, 1), nn.PixelShuffle(2), *fine(), *last(w, 4 * channels, 3), nn.PixelShuffle(2)]
+        grow = [
+            nn.Conv2d(2 * w, 4 * w, 1),
+            nn.PixelShuffle(2),
+            *fine(),
+            *last(w, 4 * channels, 3),
+            nn.PixelShuffle(2),
+        ]
         leap = [*last(2 * w, 16 * channels, 1), nn.PixelShuffle(4)]
         up = grow if config.fine else leap
-        self.decoder = nn.Sequential(nn.Conv2d(self.bottleneck.channels, 2 * w, 3, 1, 1), *coarse(), *up)
+        self.decoder = nn.Sequential(
+            nn.Conv2d(self.bottleneck.channels, 2 * w, 3, 1, 1), *coarse(), *up
+        )
         codes = self.bottleneck.codes()
-        self.codes = nn.Parameter(codes, requires_grad=self.bottleneck.learned) if codes is not None else None
+        self.codes = (
+            nn.Parameter(codes, requires_grad=self.bottleneck.learned)
+            if codes is not None
+            else None
+        )
 
     def forward(self, images: Float[Tensor, "b c h w"], draw: Tensor) -> Squeezed:
-        """Reconstructions, and what the bottleneck charges. Channels last in memory: convolutions are faster so."""
+        """Reconstructions, and what the bottleneck charges. Channels last in memory: convolutions
+        are faster so."""
         features = self.encoder(images.contiguous(memory_format=torch.channels_last))
         latents, penalty = self.bottleneck.squeeze(features, self.codes, draw)
-        return Squeezed(self.decoder(latents.contiguous(memory_format=torch.channels_last)), penalty)
+        return Squeezed(
+            self.decoder(latents.contiguous(memory_format=torch.channels_last)), penalty
+        )
 
 
 @dataclass(frozen=True)
 class TrainedCodec:
-    """A trained autoencoder as a Codec. `mean` and `std` bring each channel of the latents to mean 0 and variance 1."""
+    """A trained autoencoder as a Codec. `mean` and `std` bring each channel of the latents to mean
+    0 and variance 1."""
 
     net: AutoencoderNet
     mean: Float[Tensor, "c"]
@@ -122,7 +146,9 @@ class TrainedCodec:
     @torch.no_grad()
     def decode(self, latents: Float[Tensor, "b c h w"]) -> Float[Tensor, "b p H W"]:
         raw = latents * self.std[:, None, None] + self.mean[:, None, None]
-        return torch.cat([((self.net.decoder(some) + 1) / 2).clamp(0, 1) for some in raw.split(CHUNK)])
+        return torch.cat(
+            [((self.net.decoder(some) + 1) / 2).clamp(0, 1) for some in raw.split(CHUNK)]
+        )
 
 
 @torch.no_grad()

@@ -1,4 +1,5 @@
-"""The tokenizer: how pictures become a grid of latents and come back. Its config has no weights; a codec has them."""
+"""The tokenizer: how pictures become a grid of latents and come back. Its config has no weights; a
+codec has them."""
 
 from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable
@@ -36,20 +37,23 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def latent_shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
-        """Channels, height and width of the latent of such a picture; UsageError where the picture does not fit."""
+        """Channels, height and width of the latent of such a picture; UsageError where the picture
+        does not fit."""
 
     def with_seed(self, more: int) -> "Tokenizer":
         """The same with other randomness: its seed is moved. What is not learned has none."""
         return self
 
     def untrained(self) -> Float[Tensor, "n c"] | None:
-        """As many codes as there will be, one per row; None where latents are not from a codebook."""
+        """As many codes as there will be, one per row; None where latents are not from a
+        codebook."""
         return None
 
 
 @runtime_checkable
 class Codec(Protocol):
-    """A tokenizer ready for use. `codes` are the only latents that `encode` gives, one per row; None = any latent."""
+    """A tokenizer ready for use. `codes` are the only latents that `encode` gives, one per row;
+    None = any latent."""
 
     @property
     def codes(self) -> Float[Tensor, "n c"] | None: ...
@@ -63,8 +67,9 @@ class Codec(Protocol):
 
 @torch.no_grad()
 def nearest(latents: Float[Tensor, "b c h w"], codes: Float[Tensor, "n c"]) -> Int[Tensor, "b h w"]:
-    """The row of `codes` that lies nearest to each latent. Differences are taken one by one, not through a matrix product,
-    so a latent that IS a code is at distance zero from it and always found again."""
+    """The row of `codes` that lies nearest to each latent. Differences are taken one by one, not
+    through a matrix product, so a latent that IS a code is at distance zero from it and always
+    found again."""
     b, _, h, w = latents.shape
     points = latents.movedim(1, -1).flatten(0, 2).to(codes.dtype).split(CHUNK)
     away = lambda some: torch.cdist(some, codes, compute_mode="donot_use_mm_for_euclid_dist")  # noqa: E731

@@ -1,4 +1,5 @@
-"""The state of one training run and its update: plain, compiled, over several processes, or replayed as a CUDA graph."""
+"""The state of one training run and its update: plain, compiled, over several processes, or
+replayed as a CUDA graph."""
 
 import copy
 import math
@@ -23,8 +24,8 @@ Loss = Callable[..., Tensor]
 
 
 KINDS = 10_000
-"""Kinds of networks that one process may compile; runs of the same kind, as the seeds of a variant, share the code. Past its
-own limit of 8, torch stops compiling, and all is slow."""
+"""Kinds of networks that one process may compile; runs of the same kind, as the seeds of a variant,
+share the code. Past its own limit of 8, torch stops compiling, and all is slow."""
 
 
 @config("train")
@@ -57,11 +58,14 @@ class TrainConfig:
         """The learning rate of the update after `step` updates."""
         warm = min(1.0, (step + 1) / max(1, self.warmup))
         rest = min(1.0, max(0, step - self.warmup) / max(1, self.steps - self.warmup))
-        fall = {"none": 1.0, "linear": 1 - rest, "cosine": (1 + math.cos(math.pi * rest)) / 2}[self.decay]
+        fall = {"none": 1.0, "linear": 1 - rest, "cosine": (1 + math.cos(math.pi * rest)) / 2}[
+            self.decay
+        ]
         return self.lr * warm * fall
 
     def average(self, step: int) -> float:
-        """How much of the old average the EMA keeps; less at first, so that early checkpoints mean something."""
+        """How much of the old average the EMA keeps; less at first, so that early checkpoints mean
+        something."""
         return min(self.ema, (1 + step) / (10 + step))
 
 
@@ -72,10 +76,21 @@ class Diverged(RuntimeError):
 class Step(nn.Module):
     """The mean loss of a batch as a module, so that it can be compiled."""
 
-    def __init__(self, net: nn.Module, loss: Loss, precision: str, device: torch.device, teacher: nn.Module | None):
+    def __init__(
+        self,
+        net: nn.Module,
+        loss: Loss,
+        precision: str,
+        device: torch.device,
+        teacher: nn.Module | None,
+    ):
         super().__init__()
         self.net, self.loss, self.teacher = net, loss, teacher
-        self.cast = lambda: torch.autocast(device.type, torch.bfloat16) if precision == "bfloat16" else nullcontext()
+        self.cast = lambda: (
+            torch.autocast(device.type, torch.bfloat16)
+            if precision == "bfloat16"
+            else nullcontext()
+        )
 
     def forward(self, *batch: Any) -> Tensor:
         with self.cast():
@@ -84,13 +99,26 @@ class Step(nn.Module):
 
 
 class Fit:
-    """The state of one training run: network, its moving average, their moments, step. `needs_teacher`: the loss is handed the moving
-    average too."""
+    """The state of one training run: network, its moving average, their moments, step.
+    `needs_teacher`: the loss is handed the moving average too."""
 
-    def __init__(self, net: nn.Module, loss: Loss, config: TrainConfig, runtime: Runtime, needs_teacher: bool = False):
+    def __init__(
+        self,
+        net: nn.Module,
+        loss: Loss,
+        config: TrainConfig,
+        runtime: Runtime,
+        needs_teacher: bool = False,
+    ):
         if config.batch % runtime.processes:
-            raise UsageError(f"batch {config.batch} cannot be shared by {runtime.processes} processes")
-        if running := [name for name, part in net.named_modules() if getattr(part, "running_mean", None) is not None]:
+            raise UsageError(
+                f"batch {config.batch} cannot be shared by {runtime.processes} processes"
+            )
+        if running := [
+            name
+            for name, part in net.named_modules()
+            if getattr(part, "running_mean", None) is not None
+        ]:
             raise UsageError(
                 f"{running[0]}: running statistics are neither averaged nor saved; take a norm without them"
             )
@@ -100,23 +128,33 @@ class Fit:
             broadcast(self.net)  # before the average is copied from it
         self.average = copy.deepcopy(self.net).requires_grad_(False)
         self.flat = flat_params(self.net, self.average, config.precision == "bfloat16")
-        self.params, self.ema = dict(self.net.named_parameters()), dict(self.average.named_parameters())
+        self.params, self.ema = (
+            dict(self.net.named_parameters()),
+            dict(self.average.named_parameters()),
+        )
         self.scalars = StepScalars.on(runtime.device)
         self.bad_step, self.bad_loss = torch.tensor([-1.0, 0.0], device=runtime.device).unbind()
         teacher, learns = self.average if needs_teacher else None, learner(self.net, self.flat)
-        self.module, self.adamw = Step(learns, loss, config.precision, runtime.device, teacher), adamw
+        self.module, self.adamw = (
+            Step(learns, loss, config.precision, runtime.device, teacher),
+            adamw,
+        )
         if runtime.compile:
-            torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = KINDS
+            torch._dynamo.config.recompile_limit = (
+                torch._dynamo.config.accumulated_recompile_limit
+            ) = KINDS
             self.module.compile(dynamic=False, mode=runtime.compile)
             self.adamw = torch.compile(adamw, dynamic=False)
         if runtime.processes > 1:
             self.module = distributed(self.module, runtime)
         warm = DDP_WARM if runtime.processes > 1 else WARM
-        self.update = GraphedUpdate(self.plain_update, warm) if runtime.graphs else self.plain_update
+        self.update = (
+            GraphedUpdate(self.plain_update, warm) if runtime.graphs else self.plain_update
+        )
 
     def plain_update(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """One update of weights and average; the batch's loss and the gradient's norm. Notes the first step at which one of
-        them is not finite."""
+        """One update of weights and average; the batch's loss and the gradient's norm. Notes the
+        first step at which one of them is not finite."""
         moving = [v for v in self.flat if v.learns]
         for part in moving:
             part.forget()
@@ -130,7 +168,14 @@ class Fit:
             scale = (self.config.clip / (norm + 1e-6)).clamp(max=1.0)
         with torch.no_grad():
             for part, grad in zip(moving, grads, strict=True):
-                self.adamw(*part.held(), grad, scale, self.scalars, self.config.betas, self.config.weight_decay)
+                self.adamw(
+                    *part.held(),
+                    grad,
+                    scale,
+                    self.scalars,
+                    self.config.betas,
+                    self.config.weight_decay,
+                )
             first = (self.bad_step < 0) & ~(torch.isfinite(loss) & torch.isfinite(norm))
             self.bad_step.copy_(torch.where(first, self.scalars.step, self.bad_step))
             self.bad_loss.copy_(torch.where(first, ~torch.isfinite(loss), self.bad_loss))
@@ -148,18 +193,26 @@ class Fit:
         """Stop if any step so far was not finite; nothing is saved or measured after one."""
         if (bad := int(self.bad_step)) >= 0:
             what = "the loss" if self.bad_loss else "the gradient of a finite loss"
-            raise Diverged(f"{what} is not finite at step {bad}; a lower lr, more warmup or float32 may help")
+            raise Diverged(
+                f"{what} is not finite at step {bad}; a lower lr, more warmup or float32 may help"
+            )
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that the next step depends on, by names that do not depend on how it is laid out."""
+        """Everything that the next step depends on, by names that do not depend on how it is laid
+        out."""
         return {
-            f"{kind}.{name}": t for v in self.flat for kind, some in v.parts().items() for name, t in some.items()
+            f"{kind}.{name}": t
+            for v in self.flat
+            for kind, some in v.parts().items()
+            for name, t in some.items()
         }
 
     @torch.no_grad()
     def load(self, tensors: dict[str, Tensor], step: int) -> None:
         if self.state().keys() != tensors.keys():
-            raise UsageError("what is saved of this run is of another version; --fresh trains it anew")
+            raise UsageError(
+                "what is saved of this run is of another version; --fresh trains it anew"
+            )
         self.step = step
         for name, part in self.state().items():
             part.copy_(tensors[name])
@@ -172,15 +225,19 @@ class Fit:
 
 
 def distributed(module: nn.Module, runtime: Runtime) -> DistributedDataParallel:
-    """The module with gradients averaged over processes, in buckets, while the backward pass goes on. The graph of a step
-    never changes, so weights that a loss does not use need no search. On a GPU it is built on a side stream, as capturing
-    it in a CUDA graph asks for."""
+    """The module with gradients averaged over processes, in buckets, while the backward pass goes
+    on. The graph of a step never changes, so weights that a loss does not use need no search. On a
+    GPU it is built on a side stream, as capturing it in a CUDA graph asks for."""
     on_gpu = runtime.device.type == "cuda"
     side = torch.cuda.stream(torch.cuda.Stream()) if on_gpu else nullcontext()
     devices = [runtime.device] if on_gpu else None
     with side:
         return DistributedDataParallel(
-            module, devices, broadcast_buffers=False, gradient_as_bucket_view=True, static_graph=True
+            module,
+            devices,
+            broadcast_buffers=False,
+            gradient_as_bucket_view=True,
+            static_graph=True,
         )
 
 
@@ -193,7 +250,8 @@ def broadcast(net: nn.Module) -> None:
 
 
 class swapped:
-    """Two sets of weights exchanged in place while the block runs; compiled code and graphs keep their addresses."""
+    """Two sets of weights exchanged in place while the block runs; compiled code and graphs keep
+    their addresses."""
 
     def __init__(self, first: dict[str, Tensor], second: dict[str, Tensor]):
         self.first, self.second = first, second

@@ -1,6 +1,7 @@
-"""All weights of a network as one vector, and its update in one pass over memory: clipping, AdamW, the moving average, and,
-where the network computes in bfloat16, its weights in that precision. A large network's update is all memory: each further
-pass over a hundred million numbers costs as much as the products of several pictures."""
+"""All weights of a network as one vector, and its update in one pass over memory: clipping, AdamW,
+the moving average, and, where the network computes in bfloat16, its weights in that precision. A
+large network's update is all memory: each further pass over a hundred million numbers costs as much
+as the products of several pictures."""
 
 import copy
 from typing import NamedTuple
@@ -39,8 +40,9 @@ class StepScalars(NamedTuple):
 
 
 class FlatParams:
-    """Some parameters side by side, with their average and moments; the parameters become views of it. `rounded`: the network
-    that learns uses a copy in bfloat16 in their place (`leaves`), and gradients come in that precision too."""
+    """Some parameters side by side, with their average and moments; the parameters become views of
+    it. `rounded`: the network that learns uses a copy in bfloat16 in their place (`leaves`), and
+    gradients come in that precision too."""
 
     def __init__(self, params: Params, average: Params, rounded: bool):
         sizes = [-(-p.numel() // ALIGN) * ALIGN for p in params.values()]
@@ -125,11 +127,14 @@ def products(net: nn.Module) -> set[str]:
     mine = {id(m.weight) for m in net.modules() if isinstance(m, PRODUCTS)}
     others = {id(p) for m in net.modules() for k, p in m.named_parameters(recurse=False)
               if not (isinstance(m, PRODUCTS) and k == "weight")}  # fmt: skip
-    return {name for name, p in net.named_parameters() if id(p) in mine - others and p.requires_grad}
+    return {
+        name for name, p in net.named_parameters() if id(p) in mine - others and p.requires_grad
+    }
 
 
 def flat_params(net: nn.Module, average: nn.Module, rounded: bool) -> list[FlatParams]:
-    """All parameters of a network and of its average: those that are `rounded`, the rest, and those that do not learn."""
+    """All parameters of a network and of its average: those that are `rounded`, the rest, and those
+    that do not learn."""
     params, means = dict(net.named_parameters()), dict(average.named_parameters())
     heavy = products(net) if rounded else set()
     still = {k for k, p in params.items() if not p.requires_grad}
@@ -137,12 +142,15 @@ def flat_params(net: nn.Module, average: nn.Module, rounded: bool) -> list[FlatP
     for names, rounds in ((heavy, True), (params.keys() - heavy - still, False), (still, False)):
         mine = [k for k in params if k in names]  # in the network's order, not a set's
         if mine:
-            found.append(FlatParams({k: params[k] for k in mine}, {k: means[k] for k in mine}, rounds))
+            found.append(
+                FlatParams({k: params[k] for k in mine}, {k: means[k] for k in mine}, rounds)
+            )
     return found
 
 
 def learner(net: nn.Module, some: list[FlatParams]) -> nn.Module:
-    """The network that the loss is given: `net` itself, or, where weights are rounded, a twin that shares all but those."""
+    """The network that the loss is given: `net` itself, or, where weights are rounded, a twin that
+    shares all but those."""
     if not any(v.copy is not None for v in some):
         return net
     shared = {id(t): t for t in (*net.parameters(), *net.buffers())}

@@ -7,13 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-
 WARM, DDP_WARM = 3, 11
-"""Updates that run plainly before one is captured; DistributedDataParallel settles its buckets within eleven."""
+"""Updates that run plainly before one is captured; DistributedDataParallel settles its buckets
+within eleven."""
 
 
 class GraphedUpdate:
-    """One launch instead of hundreds, which is what a small network's step costs. The first calls run plainly, to warm up."""
+    """One launch instead of hundreds, which is what a small network's step costs. The first calls
+    run plainly, to warm up."""
 
     def __init__(self, update: Callable[[Any], tuple[Tensor, Tensor]], warm: int = WARM):
         self.update, self.warm, self.calls, self.graph = update, warm, 0, None

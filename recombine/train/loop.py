@@ -1,5 +1,6 @@
-"""One training loop that knows no objective. It is given a network, a per-sample loss and a function from step to batch. All
-randomness is in that batch, drawn by name, so a resumed run repeats an uninterrupted one bit for bit on the CPU."""
+"""One training loop that knows no objective. It is given a network, a per-sample loss and a
+function from step to batch. All randomness is in that batch, drawn by name, so a resumed run
+repeats an uninterrupted one bit for bit on the CPU."""
 
 import gc
 import signal
@@ -34,11 +35,12 @@ def train(
     title: str = "",
     check: Callable[[], None] | None = None,
 ) -> nn.Module:
-    """Train `net` to the end of `config`, resuming where the folder left off; returns it with its averaged weights, which
-    are saved in the folder. A loss that `needs_teacher` is also handed the network's moving average, as `teacher`.
-    Each of several processes draws its
-    own part of the batch (`Runtime.share`, `Runtime.stream`). `observe(step)` is called at the steps in `observe_at`; its rows are kept in the folder. `check` is called between
-    updates and may raise to stop."""
+    """Train `net` to the end of `config`, resuming where the folder left off; returns it with its
+    averaged weights, which are saved in the folder. A loss that `needs_teacher` is also handed the
+    network's moving average, as `teacher`. Each of several processes draws its own part of the
+    batch (`Runtime.share`, `Runtime.stream`). `observe(step)` is called at the steps in
+    `observe_at`; its rows are kept in the folder. `check` is called between updates and may raise
+    to stop."""
     fit = Fit(net, loss, config, runtime, needs_teacher)
     clock = Clock(_resume(fit, folder))
     _loop(fit, batch, folder, observe, set(observe_at), clock, title or folder.digest, check)
@@ -70,7 +72,8 @@ def _resume(fit: Fit, folder: RunFolder) -> dict[str, float]:
 
 
 class Clock:
-    """Seconds that a run has taken, and how many of them went into measuring; of one that was resumed, all together."""
+    """Seconds that a run has taken, and how many of them went into measuring; of one that was
+    resumed, all together."""
 
     def __init__(self, spent: dict[str, float]) -> None:
         self.before, self.measuring = (spent.get(name, 0.0) for name in ("seconds", "measuring"))
@@ -114,8 +117,9 @@ def _loop(
 
 
 class InterruptGuard:
-    """Ctrl-C or SIGTERM once is a request, met between two steps, where what is saved is whole (half an update would not
-    resume exactly), or `at_once` where nothing is changed; twice, it stops and the last save stands."""
+    """Ctrl-C or SIGTERM once is a request, met between two steps, where what is saved is whole
+    (half an update would not resume exactly), or `at_once` where nothing is changed; twice, it
+    stops and the last save stands."""
 
     def __init__(self) -> None:
         self.count, self.immediate = 0, False
@@ -149,8 +153,11 @@ def interrupt_guard() -> Iterator[InterruptGuard]:
             signal.signal(number, handler)
 
 
-def _observe(fit: Fit, folder: RunFolder, observe: Observe, clock: Clock, guard: InterruptGuard) -> None:
-    """Measure with the averaged weights in place. What Ctrl-C cuts short is measured again when the run is resumed."""
+def _observe(
+    fit: Fit, folder: RunFolder, observe: Observe, clock: Clock, guard: InterruptGuard
+) -> None:
+    """Measure with the averaged weights in place. What Ctrl-C cuts short is measured again when the
+    run is resumed."""
     began = time.perf_counter()
     fit.check()
     if fit.runtime.rank == 0:
@@ -173,7 +180,13 @@ def _log(fit: Fit, folder: RunFolder, values: tuple[Tensor, Tensor], bar: Any) -
         values = (values[0] / fit.runtime.processes, values[1])
     loss, norm = (float(v) for v in values)
     if fit.runtime.rank == 0:
-        row = {"kind": "train", "step": fit.step, "loss": loss, "norm": norm, "lr": fit.config.rate(fit.step - 1)}
+        row = {
+            "kind": "train",
+            "step": fit.step,
+            "loss": loss,
+            "norm": norm,
+            "lr": fit.config.rate(fit.step - 1),
+        }
         folder.append([row])
         fit.runtime.board(folder.digest, row)
     bar(fit.step, f"loss {loss:.4f}")

@@ -1,1 +1,2 @@
-"""Worlds: factors -> picture -> factors, drawn in batches by torch on whatever device they are given."""
+"""Worlds: factors -> picture -> factors, drawn in batches by torch on whatever device they are
+given."""

@@ -1,8 +1,9 @@
 """Upright outlines with soft edges, drawn from their signed distance: circle, triangle, square.
 
-Every outline is circumscribed about a circle around its centroid. Its `gauge` grows by one per pixel across each edge, so
-`inradius - gauge` is the signed depth and one clamp turns it into the share of a pixel that is covered. All outlines of
-the same radius cover the SAME AREA, that of a circle of this radius: size can be read without knowing the shape."""
+Every outline is circumscribed about a circle around its centroid. Its `gauge` grows by one per
+pixel across each edge, so `inradius - gauge` is the signed depth and one clamp turns it into the
+share of a pixel that is covered. All outlines of the same radius cover the SAME AREA, that of a
+circle of this radius: size can be read without knowing the shape."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from torch import Tensor
 
 
 class Outline(NamedTuple):
-    """`inradius` is that of an outline of radius one; `side`, `up` and `down` are how far it reaches from its centroid."""
+    """`inradius` is that of an outline of radius one; `side`, `up` and `down` are how far it
+    reaches from its centroid."""
 
     name: str
     gauge: Callable[[Tensor, Tensor], Tensor]
@@ -51,9 +53,13 @@ def chunk(size: int, device: torch.device, count: int) -> int:
 
 
 def depth(
-    outline: Outline, x: Float[Tensor, "b 1 w"], y: Float[Tensor, "b h 1"], radius: Float[Tensor, "b 1 1"]
+    outline: Outline,
+    x: Float[Tensor, "b 1 w"],
+    y: Float[Tensor, "b h 1"],
+    radius: Float[Tensor, "b 1 1"],
 ) -> Float[Tensor, "b h w"]:
-    """How many pixels deep inside the outline each pixel lies; x runs right and y down from the outline's centroid."""
+    """How many pixels deep inside the outline each pixel lies; x runs right and y down from the
+    outline's centroid."""
     return outline.inradius * radius - outline.gauge(x, y)
 
 

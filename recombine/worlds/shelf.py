@@ -1,8 +1,10 @@
-"""What a folder of pictures holds, read from disk and checked: a table of factor values, and the pictures it names.
+"""What a folder of pictures holds, read from disk and checked: a table of factor values, and the
+pictures it names.
 
 The table (CSV, or Parquet) has a column `file` and one column per factor. A column
-`<factor>.<anything>` holds numbers that describe the factor exactly, e.g. `color.r`, `color.g`, `color.b`. Values are
-numbered in the order in which the table first names them. Rows are counted from 1, below the header."""
+`<factor>.<anything>` holds numbers that describe the factor exactly, e.g. `color.r`, `color.g`,
+`color.b`. Values are numbered in the order in which the table first names them. Rows are counted
+from 1, below the header."""
 
 import csv
 import hashlib
@@ -36,7 +38,9 @@ class Shelf(NamedTuple):
     content: str
 
     def to(self, device: torch.device) -> "Shelf":
-        return self._replace(**{k: getattr(self, k).to(device) for k in ("images", "factors", "values")})
+        return self._replace(
+            **{k: getattr(self, k).to(device) for k in ("images", "factors", "values")}
+        )
 
 
 def load(root: Path, table: str, asked: tuple[str, ...], size: int | None) -> Shelf:
@@ -67,7 +71,9 @@ def _rows(data: bytes, where: str) -> tuple[list[str], list[Row]]:
         columns, cells = _parquet(data, where)
     else:
         try:
-            columns, *cells = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))) or [[]]
+            columns, *cells = list(
+                csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+            ) or [[]]
         except (ValueError, csv.Error) as error:
             raise UsageError(f"{where}: is not a CSV table in UTF-8 ({error})") from None
     columns = [c.strip() for c in columns]
@@ -80,7 +86,9 @@ def _rows(data: bytes, where: str) -> tuple[list[str], list[Row]]:
         raise UsageError(f"{where}: has no rows")
     for number, row in enumerate(cells, 1):
         if len(row) != len(columns):
-            raise UsageError(f"{where}: row {number} has {len(row)} cells where the header has {len(columns)}")
+            raise UsageError(
+                f"{where}: row {number} has {len(row)} cells where the header has {len(columns)}"
+            )
     return columns, [dict(zip(columns, row, strict=True)) for row in cells]
 
 
@@ -92,7 +100,9 @@ def _parquet(data: bytes, where: str) -> tuple[list[str], list[list[str]]]:
     try:
         table = pl.read_parquet(data)
     except pl.exceptions.PolarsError as error:
-        raise UsageError(f"{where}: is not a Parquet table ({str(error).splitlines()[0]})") from None
+        raise UsageError(
+            f"{where}: is not a Parquet table ({str(error).splitlines()[0]})"
+        ) from None
     cells = [["" if c is None else str(c) for c in row] for row in table.iter_rows()]
     return table.columns, cells
 
@@ -101,10 +111,14 @@ def _factor_columns(columns: list[str], asked: tuple[str, ...], where: str) -> t
     found = tuple(c for c in columns if c != "file" and "." not in c)
     for name in asked:
         if name not in found:
-            raise UsageError(f"{where}: has no factor column {name!r}; it has {', '.join(found) or 'none'}")
+            raise UsageError(
+                f"{where}: has no factor column {name!r}; it has {', '.join(found) or 'none'}"
+            )
     for column in columns:
         if "." in column and column.partition(".")[0] not in found:
-            raise UsageError(f"{where}: column {column!r} describes no factor; they are {', '.join(found) or 'none'}")
+            raise UsageError(
+                f"{where}: column {column!r} describes no factor; they are {', '.join(found) or 'none'}"
+            )
     if not found:
         raise UsageError(f"{where}: has no factor column beside 'file'")
     if taken := RESERVED.intersection(asked or found):
@@ -118,7 +132,9 @@ def _agreeing(rows: list[Row], names: tuple[str, ...], where: str) -> None:
     for number, row in enumerate(rows, 1):
         before = first.setdefault(row["file"], number)
         if any(row[name] != rows[before - 1][name] for name in names):
-            raise UsageError(f"{where}: row {number} says otherwise of {row['file']} than row {before}")
+            raise UsageError(
+                f"{where}: row {number} says otherwise of {row['file']} than row {before}"
+            )
 
 
 def _describe(
@@ -148,22 +164,30 @@ def _number(cell: str, column: str, row: int, where: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise UsageError(f"{where}: row {row} has {cell!r} in column {column!r}, which needs a finite number")
+        raise UsageError(
+            f"{where}: row {row} has {cell!r} in column {column!r}, which needs a finite number"
+        )
     return number
 
 
-def _pictures(root: Path, rows: list[Row], size: int | None) -> Iterator[tuple[bytes, UInt8[np.ndarray, "h w 3"]]]:
+def _pictures(
+    root: Path, rows: list[Row], size: int | None
+) -> Iterator[tuple[bytes, UInt8[np.ndarray, "h w 3"]]]:
     """The digest of every file and its picture as RGB, in the table's order."""
     first: tuple[str, tuple[int, int]] | None = None
     for number, name in enumerate((row["file"] for row in rows), 1):
         try:
             data = (root / name).read_bytes()
         except OSError:
-            raise UsageError(f"{root}: row {number} names {name!r}, and there is no such file") from None
+            raise UsageError(
+                f"{root}: row {number} names {name!r}, and there is no such file"
+            ) from None
         try:
             image = ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB")
         except UNREADABLE:
-            raise UsageError(f"{root}: row {number}, {name!r}, is not a picture that can be read") from None
+            raise UsageError(
+                f"{root}: row {number}, {name!r}, is not a picture that can be read"
+            ) from None
         image = image if size is None else ImageOps.fit(image, (size, size))
         first = first or (name, image.size)
         if image.size != first[1]:

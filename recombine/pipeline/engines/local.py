@@ -18,21 +18,27 @@ RETRIES = 3
 
 
 class LocalEngine:
-    """Every worker is a process in a group of its own: Ctrl-C reaches this one, which passes it on."""
+    """Every worker is a process in a group of its own: Ctrl-C reaches this one, which passes it
+    on."""
 
     def run(self, plan: Path, workers: int, log: Callable[[str], None]) -> None:
         with side_by_side(log) if _has_gpu() else nullcontext():
             started = {i: start(plan, i) for i in range(workers)}
             try:
                 self._watch(plan, started, log)
-            except BaseException:  # each saves between two updates; a second Ctrl-C does not wait for that
+            except (
+                BaseException
+            ):  # each saves between two updates; a second Ctrl-C does not wait for that
                 stop(started, signal.SIGINT)
                 raise
             finally:
                 stop(started, signal.SIGKILL, wait=0.0)
 
-    def _watch(self, plan: Path, started: dict[int, subprocess.Popen], log: Callable[[str], None]) -> None:
-        """Until all workers have nothing left to do. One that was killed is replaced; its run is resumed."""
+    def _watch(
+        self, plan: Path, started: dict[int, subprocess.Popen], log: Callable[[str], None]
+    ) -> None:
+        """Until all workers have nothing left to do. One that was killed is replaced; its run is
+        resumed."""
         replaced = dict.fromkeys(started, 0)
         running = set(started)
         while running:
@@ -49,7 +55,9 @@ class LocalEngine:
                     log(f"worker {i} died ({_reason(status)}) and is replaced")
                     started[i] = start(plan, i)
                 else:
-                    raise EngineError(f"worker {i} died {RETRIES + 1} times, last {_reason(status)}")
+                    raise EngineError(
+                        f"worker {i} died {RETRIES + 1} times, last {_reason(status)}"
+                    )
             time.sleep(0.05)
         crashed = [i for i, p in started.items() if p.returncode == 1]
         if crashed and not known_failures(plan.parent / "failed"):
@@ -57,8 +65,17 @@ class LocalEngine:
 
 
 def start(plan: Path, index: int) -> subprocess.Popen:
-    command = [sys.executable, "-m", "recombine.pipeline.worker", str(plan), str(index), "--with-parent"]
-    return subprocess.Popen(command, start_new_session=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    command = [
+        sys.executable,
+        "-m",
+        "recombine.pipeline.worker",
+        str(plan),
+        str(index),
+        "--with-parent",
+    ]
+    return subprocess.Popen(
+        command, start_new_session=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+    )
 
 
 def stop(started: dict[int, subprocess.Popen], number: int, wait: float | None = None) -> None:

@@ -1,6 +1,7 @@
-"""Several processes on one GPU at the same time. By itself a GPU serves one process after another, in turns; through NVIDIA's
-multi-process service (MPS) the small kernels of several run side by side. Where it is installed, it is started for the
-length of a command and stopped again; where it is not, or does not work, nothing changes. RECOMBINE_MPS=0 leaves it off."""
+"""Several processes on one GPU at the same time. By itself a GPU serves one process after another,
+in turns; through NVIDIA's multi-process service (MPS) the small kernels of several run side by
+side. Where it is installed, it is started for the length of a command and stopped again; where it
+is not, or does not work, nothing changes. RECOMBINE_MPS=0 leaves it off."""
 
 import os
 import shutil
@@ -27,15 +28,22 @@ def side_by_side(note: Callable[[str], None]) -> Iterator[bool]:
         yield False
         return
     with TemporaryDirectory(prefix="mps-", ignore_cleanup_errors=True) as folder:
-        layout = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
+        layout = {
+            "CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe",
+            "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log",
+        }
         for place in layout.values():
             Path(place).mkdir()
         env = os.environ | layout
-        service = {k: v for k, v in env.items() if k != "CUDA_VISIBLE_DEVICES"}  # it would count what is left anew
+        service = {
+            k: v for k, v in env.items() if k != "CUDA_VISIBLE_DEVICES"
+        }  # it would count what is left anew
         try:
             works = quiet([control, "-d"], service) and quiet([sys.executable, "-c", TRIAL], env)
             if not works:
-                note("processes take turns on the GPU: its multi-process service does not start here")
+                note(
+                    "processes take turns on the GPU: its multi-process service does not start here"
+                )
             with _told(layout if works else {}):
                 yield works
         finally:
@@ -44,7 +52,9 @@ def side_by_side(note: Callable[[str], None]) -> Iterator[bool]:
 
 def wanted() -> bool:
     return (
-        os.environ.get("RECOMBINE_MPS") != "0" and "CUDA_MPS_PIPE_DIRECTORY" not in os.environ and not RUNNING.exists()
+        os.environ.get("RECOMBINE_MPS") != "0"
+        and "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
+        and not RUNNING.exists()
     )
 
 
@@ -52,7 +62,12 @@ def quiet(command: list[str], env: dict[str, str], says: str = "", seconds: floa
     """Whether a command succeeds in time."""
     given = {"env": env, "input": says, "text": True, "timeout": seconds}
     try:
-        return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **given).returncode == 0
+        return (
+            subprocess.run(
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **given
+            ).returncode
+            == 0
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
 

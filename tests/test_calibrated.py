@@ -1,0 +1,147 @@
+"""The study `calibrated`: the paper's probe, kept samples that are scored again, and its claims."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from recombine.analysis import calibrated as claims
+from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.table import Table
+from recombine.config import UsageError, digest, override
+from recombine.evaluate.kept_samples import read_kept, write_kept
+from recombine.evaluate.probes import Oracle
+from recombine.nets.dit import DiTConfig
+from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.solvers import Euler
+from recombine.pipeline.executor import execute, obtain
+from recombine.pipeline.job import digest_of
+from recombine.rng import seeded
+from recombine.runs.models import ModelRun
+from recombine.runs.probes import PaperProbeRun, probe_runs
+from recombine.runs.recipe import Evaluation, Recipe
+from recombine.runs.rescoring import kept_runs, rescore
+from recombine.runtime import Runtime
+from recombine.studies import calibrated
+from recombine.train.fit import TrainConfig
+from recombine.worlds.shapes2d import Shapes2D
+
+QUIET = Runtime(torch.device("cpu"))
+WORLD = Shapes2D().calibrated()
+
+
+def test_the_papers_probe_reads_real_pictures_as_often_as_in_the_paper(tmp_path):
+    probe = obtain(PaperProbeRun(WORLD, 1, epochs=60), tmp_path, QUIET)
+    assert probe.name == "paper 1"
+    for code, reads in claims.READS.items():
+        index = torch.tensor([tuple(map(int, code))] * 1000)
+        images = WORLD.render(index, seeded("gate", code)).images
+        assert float((probe(images) == index).all(1).float().mean()) == pytest.approx(
+            reads, abs=0.12
+        )
+
+
+def test_no_paper_probe_is_trained_where_none_is_asked_for():
+    assert len(probe_runs(WORLD, 20)) == 2
+    papers = probe_runs(WORLD, 20, 3)[2:]
+    assert [(p.seed, p.epochs) for p in papers] == [(0, 20), (1, 20), (2, 20)]
+    asked = replace(Evaluation(), paper_probes=1)
+    assert digest(Evaluation(paper_probes=0, keep=0)) == digest(Evaluation()) != digest(asked)
+    assert set(papers) <= set(
+        ModelRun(Recipe(WORLD, evaluation=replace(asked, paper_probes=3, probe_steps=20))).parents()
+    )
+
+
+def test_kept_samples_come_back_and_equal_ones_are_equal_files(tmp_path):
+    images = torch.rand(2, 3, 3, 4, 5, generator=seeded("kept"))
+    for name in "ab":
+        write_kept(tmp_path / f"{name}.npz", images)
+    assert (read_kept(tmp_path / "a.npz") - images).abs().max() <= 0.5 / 255 + 1e-6
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    (tmp_path / "a.npz").write_bytes(b"PK")
+    with pytest.raises(UsageError, match="no kept samples"):
+        read_kept(tmp_path / "a.npz")
+
+
+def test_a_run_keeps_samples_of_its_last_checkpoints_and_they_are_scored_again(tmp_path):
+    net = DiTConfig(TransformerConfig(depth=1, width=16, heads=2), patch=7)
+    evaluation = Evaluation(
+        (0, 1, 2), 3, Euler(2), probe_steps=2, paper_probes=1, keep=2, keep_last=2
+    )
+    recipe = Recipe(WORLD, pool=4, net=net, train=TrainConfig(3, 4), evaluation=evaluation)
+    task = ModelRun(recipe)
+    for parent in task.parents():
+        execute(parent, tmp_path, QUIET)
+    execute(task, tmp_path, QUIET)
+    (folder,) = kept_runs(tmp_path)
+    assert folder.name == digest_of(task)
+    rows = rescore([folder], [Oracle(WORLD)])
+    assert {(r["step"], r["n"]) for r in rows} == {(2, 2), (3, 2)}
+    assert len(rows) == 2 * 8
+
+
+def rows_of(late: dict[str, tuple[float, ...]], seen: float = 0.8) -> Table:
+    """Two seeds of the probe, 0.1 apart, and the oracle; one checkpoint."""
+    rows = []
+    for variant, values in late.items():
+        for seed, value in enumerate(values):
+            for level, joint in ((0, seen), (1, 0.8), (2, value)):
+                about = {
+                    "kind": "accuracy",
+                    "variant": variant,
+                    "seed": seed,
+                    "step": 9,
+                    "level": level,
+                }
+                for probe, more in (("paper 0", -0.05), ("paper 1", 0.05), ("oracle", 0.0)):
+                    rows.append(
+                        about | {"composition": str(level), "probe": probe, "joint": joint + more}
+                    )
+    return Table(rows)
+
+
+def test_the_papers_probe_is_the_mean_over_its_seeds():
+    rows = with_paper_probe(rows_of({"maskgit": (0.4, 0.6)}))
+    assert rows.where(probe=PAPER, level=2).column("joint") == [
+        pytest.approx(0.4),
+        pytest.approx(0.6),
+    ]
+    with pytest.raises(LookupError):
+        with_paper_probe(rows.where(probe="oracle"))
+
+
+def test_families_are_compared_within_one_set_up():
+    rows = rows_of(
+        {"maskgit": (0.5,), "maskgit, few": (0.3, 0.2), "givt sure, few": (0.9,), "dit": (0.9,)}
+    )
+    assert claims.side_by_side(rows, "maskgit", "dit") == ["maskgit", "dit"]
+    lift, _ = claims.mixture_head_lifts(rows).parts
+    assert lift.name == "givt sure, few - maskgit, few, level 2"
+    assert (lift.estimate.value, lift.estimate.n) == (pytest.approx(0.6), 1)
+    with pytest.raises(LookupError, match="mar and dit"):
+        claims.continuous_succeed(rows)
+
+
+def test_the_verdict_needs_what_is_seen():
+    five = {"maskgit": (0.06,) * 5, "dit": (0.9,) * 5}
+    headline, *others = claims.maskgit_fails(rows_of(five)).parts
+    assert headline.verdict(5, False) == "supported"
+    assert {p.verdict(5, False) for p in others} == {"supported"}
+    unlearned = claims.maskgit_fails(rows_of(five, seen=0.3)).parts
+    assert [p.verdict(5, True) for p in unlearned].count("contradicted") == 2
+
+
+def test_variants_are_a_family_and_its_changes():
+    made = calibrated.settings("full")
+    plain, changed = made.variant("maskgit"), made.variant("maskgit, tokens, small, few")
+    assert (changed.conditioning.enters, changed.pool) == ("tokens", calibrated.FEW)
+    assert changed.net.transformer == calibrated.SMALL
+    assert (
+        replace(changed, conditioning=plain.conditioning, pool=plain.pool, net=plain.net) == plain
+    )
+    assert made.variant("givt free").train.clip == 0
+    once = override(made, 'once=["dit"]').runs(2)
+    assert [s for n, s in once if n == "dit"] == [0]
+    for wrong in ("mar, large", "unet"):
+        with pytest.raises(UsageError, match="none of"):
+            made.variant(wrong)
