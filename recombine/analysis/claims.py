@@ -78,7 +78,9 @@ class Check:
     holds: bool
 
     def verdict(self, enough: int, faithful: bool) -> Verdict:
-        return "supported" if self.holds else "contradicted"
+        if self.holds:
+            return "supported"
+        return "contradicted" if faithful else "inconclusive"
 
     def json(self, verdict: Verdict) -> dict[str, Any]:
         return {"name": self.name, "holds": self.holds, "verdict": verdict}

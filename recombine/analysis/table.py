@@ -110,7 +110,8 @@ def _column(name: str, values: list[Any]) -> "pl.Series":
         )
     if name in TEXT or str in kinds:
         return pl.Series(name, [None if v is None else str(v) for v in values], pl.String)
-    if float in kinds and name not in WHOLE:
+    whole = name in WHOLE and all(float(v).is_integer() for v in values if v is not None)
+    if float in kinds and not whole:
         return pl.Series(name, [None if v is None else float(v) for v in values], pl.Float64)
     if kinds == {bool}:
         return pl.Series(name, values, pl.Boolean)

@@ -2,7 +2,7 @@
 pipeline carries out."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,10 @@ from recombine.store import Row
 
 Scale = Literal["smoke", "laptop", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "full")
+
+
+def no_figures(rows: Table, folder: Path) -> list[Figure]:
+    return []
 
 
 def no_rows(settings: Any, seeds: int) -> Iterable[Row]:
@@ -36,13 +40,13 @@ class Study:
 
     name: str
     question: str
-    paper: str
-    about: str
-    cost: dict[Scale, str]
     settings: Callable[[Scale], Any]
     jobs: Callable[[Any, int], Iterable[Job]]
-    claims: tuple[Claim, ...]
-    figures: Callable[[Table, Path], list[Figure]]
+    claims: tuple[Claim, ...] = ()
+    paper: str = "beyond the papers"
+    about: str = ""
+    cost: dict[Scale, str] = field(default_factory=dict)
+    figures: Callable[[Table, Path], list[Figure]] = no_figures
     facts: Callable[[Any, int], Iterable[Row]] = no_rows
     describe: Callable[[Any], dict[str, Any]] = nothing
     widget: str | None = None
