@@ -180,20 +180,16 @@ def find_class(tag: Any, path: str) -> type:
 
 @lru_cache(maxsize=1)
 def import_all() -> None:
-    """Import the rooms that declare configs."""
-    for room in (
-        "worlds",
-        "nets",
-        "tokenizers",
-        "objectives",
-        "train",
-        "evaluate",
-        "runs",
-        "studies",
-    ):
+    """Import the rooms that declare configs; modules whose own requirements are not installed (a GPU
+    kernel's) declare none."""
+    for room in ("worlds", "nets", "tokenizers", "objectives", "train", "evaluate", "runs", "studies"):
         package = importlib.import_module(f"recombine.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"recombine.{room}."):
-            importlib.import_module(module.name)
+            try:
+                importlib.import_module(module.name)
+            except ModuleNotFoundError as error:
+                if (error.name or "recombine").startswith("recombine"):
+                    raise
 
 
 def convert(value: Any, hint: Any, path: str) -> Any:

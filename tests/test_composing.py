@@ -162,7 +162,7 @@ def test_the_documented_example_runs(monkeypatch, tmp_path, capsys):
     for block in re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL):
         exec(block, names)
     assert names["result"].level(2) == 0
-    assert (WORLD.read(names["pictures"]) == torch.tensor([1, 1, 1])).all()
+    assert (WORLD.read(names["images"]) == torch.tensor([1, 1, 1])).all()
     assert "additive" in capsys.readouterr().out
 
 

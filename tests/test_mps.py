@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from recombine import sharing
+from recombine.pipeline.engines import mps
 
 SCRIPT = """#!/bin/sh
-leakage "$1 $(cat) $CUDA_MPS_PIPE_DIRECTORY $CUDA_VISIBLE_DEVICES" >> {log}
+echo "$1 $(cat) $CUDA_MPS_PIPE_DIRECTORY $CUDA_VISIBLE_DEVICES" >> {log}
 [ -d "$CUDA_MPS_PIPE_DIRECTORY" ] && exit {status}
 """
 
@@ -20,15 +20,15 @@ def service(tmp_path, monkeypatch):
     back."""
     for name in ("RECOMBINE_MPS", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(sharing, "RUNNING", tmp_path / "none")
+    monkeypatch.setattr(mps, "RUNNING", tmp_path / "none")
     log = tmp_path / "log"
 
     def install(status: int = 0, trial: str = "raise SystemExit(0)"):
-        script = tmp_path / sharing.CONTROL
+        script = tmp_path / mps.CONTROL
         script.write_text(SCRIPT.format(log=log, status=status))
         script.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        monkeypatch.setattr(sharing, "TRIAL", trial)
+        monkeypatch.setattr(mps, "TRIAL", trial)
         return lambda: (
             [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         )
@@ -45,7 +45,7 @@ def seen_by_a_child() -> str:
 
 def test_it_runs_for_the_length_of_the_block_in_a_place_of_its_own(service):
     told = service()
-    with sharing.side_by_side(pytest.fail) as on:
+    with mps.side_by_side(pytest.fail) as on:
         place = seen_by_a_child()
         assert on
         assert os.path.isdir(place)
@@ -58,7 +58,7 @@ def test_it_runs_for_the_length_of_the_block_in_a_place_of_its_own(service):
 def test_a_choice_of_gpus_is_for_the_processes_and_not_for_the_service(service, monkeypatch):
     told = service(trial="import os; raise SystemExit(os.environ['CUDA_VISIBLE_DEVICES'] != '1')")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    with sharing.side_by_side(pytest.fail) as on:
+    with mps.side_by_side(pytest.fail) as on:
         assert on
     assert [len(line) for line in told()] == [2, 2], (
         "what it was told and where, and no choice of GPUs"
@@ -67,7 +67,7 @@ def test_a_choice_of_gpus_is_for_the_processes_and_not_for_the_service(service, 
 
 def test_it_is_stopped_when_the_block_fails(service):
     told = service()
-    with pytest.raises(KeyboardInterrupt), sharing.side_by_side(pytest.fail):
+    with pytest.raises(KeyboardInterrupt), mps.side_by_side(pytest.fail):
         raise KeyboardInterrupt
     assert told()[-1][0] == "quit"
     assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
@@ -76,7 +76,7 @@ def test_it_is_stopped_when_the_block_fails(service):
 @pytest.mark.parametrize("broken", [{"status": 1}, {"trial": "raise SystemExit(1)"}])
 def test_where_it_does_not_work_all_goes_on_without_it(service, broken):
     told, notes = service(**broken), []
-    with sharing.side_by_side(notes.append) as on:
+    with mps.side_by_side(notes.append) as on:
         assert not on
         assert seen_by_a_child() == "none"
     assert told()[-1][0] == "quit"
@@ -86,23 +86,23 @@ def test_where_it_does_not_work_all_goes_on_without_it(service, broken):
 def test_it_is_left_alone_where_it_is_not_wanted_or_runs_already(service, monkeypatch, tmp_path):
     told = service()
     monkeypatch.setenv("RECOMBINE_MPS", "0")
-    with sharing.side_by_side(pytest.fail) as on:
+    with mps.side_by_side(pytest.fail) as on:
         assert not on
     monkeypatch.delenv("RECOMBINE_MPS")
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", "elsewhere")
-    with sharing.side_by_side(pytest.fail) as on:
+    with mps.side_by_side(pytest.fail) as on:
         assert not on
         assert os.environ["CUDA_MPS_PIPE_DIRECTORY"] == "elsewhere"
     monkeypatch.delenv("CUDA_MPS_PIPE_DIRECTORY")
-    monkeypatch.setattr(sharing, "RUNNING", tmp_path)
-    with sharing.side_by_side(pytest.fail) as on:
+    monkeypatch.setattr(mps, "RUNNING", tmp_path)
+    with mps.side_by_side(pytest.fail) as on:
         assert not on
     assert told() == []
 
 
 def test_the_real_trial_fails_without_a_driver():
-    if sharing.quiet(
+    if mps.quiet(
         [sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], dict(os.environ)
     ):
         pytest.skip("there is a CUDA driver here")
-    assert not sharing.quiet([sys.executable, "-c", sharing.TRIAL], dict(os.environ))
+    assert not mps.quiet([sys.executable, "-c", mps.TRIAL], dict(os.environ))

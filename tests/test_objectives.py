@@ -259,7 +259,8 @@ def test_a_ceiling_is_decided_by_all_against_seen(seen_only, expected):
 def test_claims_of_the_paper_list_what_differs_and_are_never_called_contradicted():
     studies = [find(n) for n in NAMES[:12]]
     papers = [c for s in studies for c in s.claims if c.paper.startswith("A, ")]
-    own = [c for c in papers if not c.paper.endswith("left open")]
+    gate = {"G1"}  # the set-up itself
+    own = [c for c in papers if not c.paper.endswith("left open") and c.id not in gate]
     assert own
     assert all(c.deviations and not c.faithful for c in own)
 

@@ -3,7 +3,7 @@ number."""
 
 import pytest
 import torch
-from recombine.studies.scenes.settings import settings as scenes
+from recombine.studies.scene_settings import settings as scenes
 
 from recombine.nets.unfilled import Unfilled
 from recombine.studies import objectives

@@ -3,7 +3,7 @@
 import math
 from typing import SupportsInt
 
-Z95 = 1.959964
+Z95 = 1.959963984540054
 
 
 def wilson(hits: SupportsInt, n: SupportsInt, z: float = Z95) -> tuple[float, float]:

@@ -28,13 +28,13 @@ def side_by_side(note: Callable[[str], None]) -> Iterator[bool]:
         yield False
         return
     with TemporaryDirectory(prefix="mps-", ignore_cleanup_errors=True) as folder:
-        layout = {
+        folders = {
             "CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe",
             "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log",
         }
-        for place in layout.values():
+        for place in folders.values():
             Path(place).mkdir()
-        env = os.environ | layout
+        env = os.environ | folders
         service = {
             k: v for k, v in env.items() if k != "CUDA_VISIBLE_DEVICES"
         }  # it would count what is left anew
@@ -44,7 +44,7 @@ def side_by_side(note: Callable[[str], None]) -> Iterator[bool]:
                 note(
                     "processes take turns on the GPU: its multi-process service does not start here"
                 )
-            with _told(layout if works else {}):
+            with _exported(folders if works else {}):
                 yield works
         finally:
             quiet([control], service, "quit\n")
@@ -73,11 +73,11 @@ def quiet(command: list[str], env: dict[str, str], says: str = "", seconds: floa
 
 
 @contextmanager
-def _told(layout: dict[str, str]) -> Iterator[None]:
+def _exported(folders: dict[str, str]) -> Iterator[None]:
     """For the processes that are started meanwhile."""
-    os.environ.update(layout)
+    os.environ.update(folders)
     try:
         yield
     finally:
-        for name in layout:
+        for name in folders:
             del os.environ[name]
