@@ -182,7 +182,16 @@ def find_class(tag: Any, path: str) -> type:
 def import_all() -> None:
     """Import the rooms that declare configs; modules whose own requirements are not installed (a GPU
     kernel's) declare none."""
-    for room in ("worlds", "nets", "tokenizers", "objectives", "train", "evaluate", "runs", "studies"):
+    for room in (
+        "worlds",
+        "nets",
+        "tokenizers",
+        "objectives",
+        "train",
+        "evaluate",
+        "runs",
+        "studies",
+    ):
         package = importlib.import_module(f"recombine.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"recombine.{room}."):
             try:

@@ -3,10 +3,10 @@ number."""
 
 import pytest
 import torch
-from recombine.studies.scene_settings import settings as scenes
 
 from recombine.nets.unfilled import Unfilled
 from recombine.studies import objectives
+from recombine.studies.scene_settings import settings as scenes
 
 FAMILIES = objectives.settings("smoke").variants()
 
