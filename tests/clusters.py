@@ -178,6 +178,7 @@ def ray_cluster() -> Iterator[dict[str, str]]:
     from ray.cluster_utils import Cluster
 
     folder = tempfile.mkdtemp(prefix="ray-")
+    Path(tempfile.gettempdir(), "ray").mkdir(exist_ok=True)  # where Ray notes the last cluster
     node = {"num_cpus": 1, "object_store_memory": OBJECT_STORE, "include_dashboard": False}
     cluster = Cluster()
     try:

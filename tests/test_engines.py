@@ -337,6 +337,6 @@ def test_a_worker_that_crashes_is_not_replaced_and_one_that_reports_failures_is_
     with pytest.raises(EngineError, match="worker 1 crashed: ZeroDivisionError"):
         outcomes.check()
     outcomes = Outcomes(tmp_path / "plan.json", print)
-    write_json(tmp_path / "failed" / "abc.json", "steps: 1: diverged")
+    write_json(tmp_path / "failed" / "abc.json", {"line": "steps: 1: diverged", "refused": False})
     outcomes.raised(1, "TaskFailed: steps: 1: diverged")
     outcomes.check()
