@@ -55,8 +55,6 @@ from recombine.studies.scene_settings import (
 )
 from recombine.studies.study import Study, about
 
-HALF = 0.5
-"""K_max is a whole number: at least 6 means more than 5.5 once its rounding counts as error."""
 BEYOND = 3.0
 """By how many objects a local network trained on other numbers has to exceed them; the paper's
 exceed them by 4 and 5."""
@@ -76,7 +74,7 @@ def variant_facts(settings: SceneSettings, seeds: int) -> list[Row]:
 
 def reaches_at_least(rows: Table, variant: str, least: int) -> Finding:
     require_prompts(trusted(rows), least, variant)
-    part = Part(f"K_max of {variant}", k_estimate(reached(rows, variant)), least - HALF)
+    part = Part(f"K_max of {variant}", k_estimate(reached(rows, variant)), float(least))
     return Finding((part,), lengths(rows, variant))
 
 
@@ -84,7 +82,7 @@ def stays_at_most(rows: Table, variant: str, most: int) -> Finding:
     """A model that does not place a single object fails for want of training: not measured."""
     require_prompts(trusted(rows), most + 1, variant)
     require_one_object(rows, variant)
-    part = Part(f"K_max of {variant}", k_estimate(reached(rows, variant)), high=most + HALF)
+    part = Part(f"K_max of {variant}", k_estimate(reached(rows, variant)), high=float(most))
     others = (f"{variant}, 1 object", f"{variant}, 1-5 objects")
     shown = [v for v in others if rows.where(kind="count", variant=v)]
     return Finding((part,), lengths(rows, variant, *shown))
@@ -94,7 +92,7 @@ def locality_restores(rows: Table) -> Finding:
     """Exp 2L; and trained on other numbers, well beyond those."""
     main, others = "exp2L", ("exp2L, 1 object", "exp2L, 1-5 objects")
     require_prompts(trusted(rows), 8, main)
-    parts = [Part(f"K_max of {main}", k_estimate(reached(rows, main)), 8 - HALF)]
+    parts = [Part(f"K_max of {main}", k_estimate(reached(rows, main)), 8.0)]
     for name in others:
         values, trained = reached(rows, name), facts(rows, name)["trained"]
         beyond = difference(values, dict.fromkeys(values, float(trained)), resolution=1)
