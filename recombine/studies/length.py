@@ -96,9 +96,7 @@ def locality_restores(rows: Table) -> Finding:
     for name in others:
         values, trained = reached(rows, name), facts(rows, name)["trained"]
         beyond = difference(values, dict.fromkeys(values, float(trained)), resolution=1)
-        parts.append(
-            Part(f"K_max of {name}, beyond the {trained} in training", beyond, BEYOND - HALF)
-        )
+        parts.append(Part(f"K_max of {name}, beyond the {trained} in training", beyond, BEYOND))
     return Finding(tuple(parts), lengths(rows, main, *others))
 
 
