@@ -188,7 +188,7 @@ def import_all() -> None:
         "tokenizers",
         "objectives",
         "train",
-        "evaluate",
+        "metrics",
         "runs",
         "studies",
     ):

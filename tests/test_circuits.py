@@ -14,7 +14,7 @@ from torch import nn
 from recombine.analysis.estimates import correlation
 from recombine.analysis.table import Table
 from recombine.config import UsageError, config
-from recombine.evaluate.attention_heads import (
+from recombine.metrics.attention_heads import (
     Heads,
     breadth,
     changed,
@@ -24,8 +24,8 @@ from recombine.evaluate.attention_heads import (
     threshold_for,
     without_each,
 )
-from recombine.evaluate.capture import Place, captured, cut, edited, precisely, watched
-from recombine.evaluate.circuits import (
+from recombine.metrics.capture import Place, captured, cut, edited, precisely, watched
+from recombine.metrics.circuits import (
     ablation,
     attribution,
     chance,
@@ -36,7 +36,7 @@ from recombine.evaluate.circuits import (
     resting,
     units_of,
 )
-from recombine.evaluate.probes import Oracle
+from recombine.metrics.probes import Oracle
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig

@@ -11,7 +11,7 @@ from PIL import Image
 from tiny import QUIET
 
 from recombine.config import UsageError
-from recombine.evaluate.probes import Oracle
+from recombine.metrics.probes import Oracle
 from recombine.rng import seeded
 from recombine.runs.composing import Composing, composing, drawn, obtain_probes
 from recombine.worlds.factors import Split

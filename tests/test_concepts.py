@@ -4,7 +4,7 @@ says."""
 import pytest
 import torch
 
-from recombine.evaluate.concepts import (
+from recombine.metrics.concepts import (
     additive,
     coordinates,
     direction,

@@ -6,8 +6,8 @@ import itertools
 import pytest
 import torch
 
-from recombine.evaluate import counting
-from recombine.evaluate.counting import (
+from recombine.metrics import counting
+from recombine.metrics.counting import (
     RADIUS,
     chance,
     curve,
@@ -21,7 +21,7 @@ from recombine.evaluate.counting import (
     shown,
     tally,
 )
-from recombine.evaluate.intervals import wilson
+from recombine.metrics.intervals import wilson
 from recombine.rng import seeded
 from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.scene import Scene

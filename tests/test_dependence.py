@@ -8,7 +8,7 @@ from tiny import QUIET
 from recombine.analysis.condition_dependence import points, rank_correlation
 from recombine.analysis.table import Table
 from recombine.config import UsageError, override
-from recombine.evaluate.dependence import dependence
+from recombine.metrics.dependence import dependence
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig

@@ -5,9 +5,9 @@ import torch
 from tiny import QUIET
 
 from recombine.config import UsageError, from_json, override, to_json
-from recombine.evaluate.counting import real_counts, tally
-from recombine.evaluate.detector import Detector, DetectorNet, apparent, target
-from recombine.evaluate.heat import NEAR, ROOM, bells, heat_loss, peaks
+from recombine.metrics.counting import real_counts, tally
+from recombine.metrics.detector import Detector, DetectorNet, apparent, target
+from recombine.metrics.heat import NEAR, ROOM, bells, heat_loss, peaks
 from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import Work
 from recombine.rng import seeded

@@ -22,7 +22,7 @@ from recombine.analysis.estimates import (
     rate_difference_of_differences,
     rate_intervals,
 )
-from recombine.evaluate.intervals import wilson
+from recombine.metrics.intervals import wilson
 
 DOCS = Path(__file__).parents[1] / "docs" / "statistics.md"
 EDGES = st.sampled_from([0.0, 1.0, 0.5, 0.99, 0.01])

@@ -7,8 +7,8 @@ from test_probes import SPLIT, WORLD
 from recombine.analysis.levels import interpolation_curve, tolerance
 from recombine.analysis.table import Table
 from recombine.config import UsageError
-from recombine.evaluate.interpolation import SHARES, interpolation_rows, ways
-from recombine.evaluate.probes import Oracle
+from recombine.metrics.interpolation import SHARES, interpolation_rows, ways
+from recombine.metrics.probes import Oracle
 from recombine.rng import seeded
 from recombine.worlds.circles import Circles
 from recombine.worlds.folder import Folder

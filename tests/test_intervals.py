@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.evaluate.intervals import wilson
+from recombine.metrics.intervals import wilson
 
 
 @pytest.mark.parametrize(

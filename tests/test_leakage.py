@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from recombine.config import UsageError
-from recombine.evaluate.leakage import Leakage, Objects, leakages
+from recombine.metrics.leakage import Leakage, Objects, leakages
 from recombine.objectives.compose import OneByOne
 from recombine.objectives.edm import Karras
 from recombine.rng import seeded

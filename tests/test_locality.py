@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from recombine.config import UsageError
-from recombine.evaluate.locality import condition_influence, distance, locality, pixel_influence
-from recombine.evaluate.locality_map import locality_map
+from recombine.metrics.locality import condition_influence, distance, locality, pixel_influence
+from recombine.metrics.locality_map import locality_map
 from recombine.nets.layout_encoder import GlobalConfig, Grid, List
 from recombine.nets.local import LocalConfig
 from recombine.nets.unet import UNetConfig

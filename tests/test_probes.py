@@ -4,9 +4,9 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.evaluate.corrupted import corrupted, imperfect, others, patched, strayed
-from recombine.evaluate.intervals import wilson
-from recombine.evaluate.probes import Oracle, Probe, TrainedProbe, real_accuracy, refused, score
+from recombine.metrics.corrupted import corrupted, imperfect, others, patched, strayed
+from recombine.metrics.intervals import wilson
+from recombine.metrics.probes import Oracle, Probe, TrainedProbe, real_accuracy, refused, score
 from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import Work
 from recombine.rng import seeded

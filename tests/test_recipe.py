@@ -9,8 +9,8 @@ from PIL import Image
 from tiny import QUIET
 
 from recombine.config import UsageError, digest, override
-from recombine.evaluate.probes import Oracle
-from recombine.evaluate.sheets import write_sheet
+from recombine.metrics.probes import Oracle
+from recombine.metrics.sheets import write_sheet
 from recombine.nets.conditioning import Conditioning
 from recombine.pipeline.job import Work
 from recombine.rng import seeded

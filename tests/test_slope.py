@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from recombine.evaluate.slope import enough, slope, trend
+from recombine.metrics.slope import enough, slope, trend
 from recombine.rng import seeded
 from recombine.worlds.shapes2d import Shapes2D
 

@@ -10,7 +10,7 @@ from tiny import QUIET
 
 from recombine.analysis.table import Table
 from recombine.config import UsageError, config, digest, override
-from recombine.evaluate.probes import Oracle
+from recombine.metrics.probes import Oracle
 from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import Work
 from recombine.rng import seeded

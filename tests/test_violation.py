@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from recombine.config import UsageError
-from recombine.evaluate.violation import interaction, jacobian, lcs_violation, pixel_masks
+from recombine.metrics.violation import interaction, jacobian, lcs_violation, pixel_masks
 from recombine.objectives.process import Flow
 from recombine.rng import seeded
 from recombine.theory.mixtures import Exact, condition_of

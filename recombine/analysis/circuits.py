@@ -9,7 +9,7 @@ from torch import Tensor
 
 from recombine.analysis.estimates import correlation
 from recombine.analysis.table import Table
-from recombine.evaluate.attention_heads import polysemantic, threshold_for
+from recombine.metrics.attention_heads import polysemantic, threshold_for
 from recombine.runs.circuits import PRIMARY_SHARE
 
 VARIANTS = ("maskgit", "jepa")

@@ -8,7 +8,7 @@ from recombine.analysis.estimates import correlation, correlation_estimate, mean
 from recombine.analysis.levels import same_seeds
 from recombine.analysis.scenes import Seeds, numbers_of, reached, share_at, trusted
 from recombine.analysis.table import Table
-from recombine.evaluate.counting import k_mean
+from recombine.metrics.counting import k_mean
 
 LEAD = 2.0
 """By how many objects the best reach has to exceed the smallest and the largest."""

@@ -11,7 +11,7 @@ from recombine.analysis import estimates
 from recombine.analysis.claims import Measured
 from recombine.analysis.estimates import Estimate, mean, rate
 from recombine.analysis.table import Table
-from recombine.evaluate.counting import doubt, k_max, k_mean
+from recombine.metrics.counting import doubt, k_max, k_mean
 from recombine.store import Row
 
 PAPER = {"exp1": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9, "exp2, 1 object": 1,

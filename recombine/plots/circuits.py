@@ -19,7 +19,7 @@ from recombine.analysis.circuits import (
     seeds_of,
 )
 from recombine.analysis.table import Table
-from recombine.evaluate.circuits import chance
+from recombine.metrics.circuits import chance
 from recombine.plots.heads import COLORS, cut_heads, lines, polysemantic_layers, thresholds
 from recombine.plots.style import DARK, INK, LEVELS, Figure, canvas
 from recombine.runs.circuits import PRIMARY_SHARE

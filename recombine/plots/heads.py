@@ -21,7 +21,7 @@ from recombine.analysis.circuits import (
     threshold,
 )
 from recombine.analysis.table import Table
-from recombine.evaluate.attention_heads import breadth
+from recombine.metrics.attention_heads import breadth
 from recombine.plots.style import CYCLE, INK, Figure, canvas
 
 COLORS = {"maskgit": "#7A7F87", "jepa": "#3B7DD8"}

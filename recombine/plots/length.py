@@ -18,8 +18,8 @@ from recombine.analysis.scenes import (
     variants_of,
 )
 from recombine.analysis.table import Table
-from recombine.evaluate.counting import k_mean
-from recombine.evaluate.intervals import wilson
+from recombine.metrics.counting import k_mean
+from recombine.metrics.intervals import wilson
 from recombine.plots.scene_pictures import GREY, NAMES, color, run_sheet, strips, title
 from recombine.plots.style import INK, Figure, canvas
 

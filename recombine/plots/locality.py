@@ -9,9 +9,9 @@ import torch
 
 from recombine.analysis.scenes import Point, able, correlation, last, points, usual, variants_of
 from recombine.analysis.table import Table
-from recombine.evaluate.locality import RADIUS
-from recombine.evaluate.locality_map import DECADES, LocalityMap
-from recombine.evaluate.scene_sheets import read_heat
+from recombine.metrics.locality import RADIUS
+from recombine.metrics.locality_map import DECADES, LocalityMap
+from recombine.metrics.scene_sheets import read_heat
 from recombine.plots.scene_pictures import GREY, NAMES, color, run_sheet, title
 from recombine.plots.style import Figure, canvas
 

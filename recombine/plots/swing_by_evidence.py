@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.analysis.table import Table
-from recombine.evaluate.intervals import wilson
+from recombine.metrics.intervals import wilson
 from recombine.plots.style import CYCLE, INK, Figure, canvas
 
 BLUE, RED, GREEN, PURPLE, GOLD = CYCLE[:5]

@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from recombine.config import ALWAYS, UsageError, config
-from recombine.evaluate.attention_heads import changed, heads_of, sensitivity, without_each
-from recombine.evaluate.capture import precisely
-from recombine.evaluate.circuits import (
+from recombine.metrics.attention_heads import changed, heads_of, sensitivity, without_each
+from recombine.metrics.capture import precisely
+from recombine.metrics.circuits import (
     Loss,
     ablation,
     attribution,

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recombine.config import UsageError
-from recombine.evaluate.probes import Oracle, Probe, score
+from recombine.metrics.probes import Oracle, Probe, score
 from recombine.pipeline.executor import obtain
 from recombine.runs.probes import check_probes, probe_runs
 from recombine.runtime import Runtime

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from recombine.config import config
-from recombine.evaluate.concepts import (
+from recombine.metrics.concepts import (
     additive,
     coordinates,
     direction,
@@ -22,8 +22,8 @@ from recombine.evaluate.concepts import (
     patched,
     steered,
 )
-from recombine.evaluate.probes import Oracle, TrainedProbe, score
-from recombine.evaluate.sheets import write_sheet
+from recombine.metrics.probes import Oracle, TrainedProbe, score
+from recombine.metrics.sheets import write_sheet
 from recombine.pipeline.job import Work
 from recombine.rng import seeded
 from recombine.runs.models import Model

@@ -5,7 +5,7 @@ from dataclasses import field
 from shutil import rmtree
 
 from recombine.config import ALWAYS, config
-from recombine.evaluate.probes import Oracle, real_accuracy
+from recombine.metrics.probes import Oracle, real_accuracy
 from recombine.nets.net_config import NetConfig
 from recombine.nets.unet import UNetConfig
 from recombine.pipeline.job import Task, Work

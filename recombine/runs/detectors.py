@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from recombine.config import ALWAYS, config
-from recombine.evaluate.counting import curve, doubt, real_counts
-from recombine.evaluate.detector import (
+from recombine.metrics.counting import curve, doubt, real_counts
+from recombine.metrics.detector import (
     Detector,
     DetectorNet,
     check_detector,
@@ -18,7 +18,7 @@ from recombine.evaluate.detector import (
     noisy,
     target,
 )
-from recombine.evaluate.heat import heat_loss
+from recombine.metrics.heat import heat_loss
 from recombine.nets.unfilled import Unfilled
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recombine.config import config
-from recombine.evaluate.ties import labels, marginal_distance, total_correlation
-from recombine.evaluate.violation import interaction, jacobian, lcs_violation, pixel_masks
+from recombine.metrics.ties import labels, marginal_distance, total_correlation
+from recombine.metrics.violation import interaction, jacobian, lcs_violation, pixel_masks
 from recombine.objectives.process import Flow
 from recombine.objectives.solvers import Heun
 from recombine.rng import seeded

@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from recombine.config import UsageError, config
-from recombine.evaluate.dependence import dependence
-from recombine.evaluate.kept_samples import write_kept
-from recombine.evaluate.probes import accuracy_rows
-from recombine.evaluate.sheets import write_sheet
+from recombine.metrics.dependence import dependence
+from recombine.metrics.kept_samples import write_kept
+from recombine.metrics.probes import accuracy_rows
+from recombine.metrics.sheets import write_sheet
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Guided
 from recombine.pipeline.job import Job, Task, Work

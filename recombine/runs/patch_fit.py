@@ -5,7 +5,7 @@ from dataclasses import field
 import torch
 
 from recombine.config import ALWAYS, config
-from recombine.evaluate.patch_fit import fits, overfull
+from recombine.metrics.patch_fit import fits, overfull
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
 from recombine.runs.scene_prompts import Prompts, check_room, locations_of

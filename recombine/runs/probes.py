@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from recombine.config import ALWAYS, config
-from recombine.evaluate.corrupted import corrupted, imperfect
-from recombine.evaluate.interpolation import interpolation_rows
-from recombine.evaluate.probes import (
+from recombine.metrics.corrupted import corrupted, imperfect
+from recombine.metrics.interpolation import interpolation_rows
+from recombine.metrics.probes import (
     Oracle,
     PaperNet,
     Probe,

@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 
 from recombine.config import UsageError, from_json
-from recombine.evaluate.kept_samples import read_kept
-from recombine.evaluate.probes import Probe, accuracy_rows
+from recombine.metrics.kept_samples import read_kept
+from recombine.metrics.probes import Probe, accuracy_rows
 from recombine.pipeline.job import Task
 from recombine.runs.models import ModelRun
 from recombine.runs.recipe import Recipe

@@ -4,8 +4,8 @@ locations. Pure data."""
 from dataclasses import field, replace
 
 from recombine.config import ALWAYS, UsageError, config
-from recombine.evaluate.counting import RADIUS
-from recombine.evaluate.detector import check_detector
+from recombine.metrics.counting import RADIUS
+from recombine.metrics.detector import check_detector
 from recombine.nets.layout_encoder import (
     GlobalConfig,
     Grid,

@@ -6,10 +6,10 @@ from dataclasses import field
 import torch
 
 from recombine.config import ALWAYS, config
-from recombine.evaluate.counting import curve, match, nearness
-from recombine.evaluate.leakage import Objects, leakages
-from recombine.evaluate.scene_sheets import crossed
-from recombine.evaluate.sheets import write_sheet
+from recombine.metrics.counting import curve, match, nearness
+from recombine.metrics.leakage import Objects, leakages
+from recombine.metrics.scene_sheets import crossed
+from recombine.metrics.sheets import write_sheet
 from recombine.objectives.compose import OneByOne
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded

@@ -10,12 +10,12 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from recombine.config import config
-from recombine.evaluate.counting import curve, match, nearness
-from recombine.evaluate.detector import Detector
-from recombine.evaluate.locality import locality
-from recombine.evaluate.locality_map import locality_map
-from recombine.evaluate.scene_sheets import crossed, write_heat
-from recombine.evaluate.sheets import write_sheet
+from recombine.metrics.counting import curve, match, nearness
+from recombine.metrics.detector import Detector
+from recombine.metrics.locality import locality
+from recombine.metrics.locality_map import locality_map
+from recombine.metrics.scene_sheets import crossed, write_heat
+from recombine.metrics.sheets import write_sheet
 from recombine.objectives.diffusion import Draw
 from recombine.objectives.process import Denoiser, noised
 from recombine.pipeline.job import Job, Task, Work

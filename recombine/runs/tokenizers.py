@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from recombine.config import ALWAYS, UsageError, config
-from recombine.evaluate.probes import Probe, score
-from recombine.evaluate.slope import Trend, enough, slope, trend
+from recombine.metrics.probes import Probe, score
+from recombine.metrics.slope import Trend, enough, slope, trend
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
 from recombine.runs.probes import open_probes, probe_runs

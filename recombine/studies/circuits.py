@@ -41,7 +41,7 @@ from recombine.analysis.claims import Claim, Finding, Measured, Part
 from recombine.analysis.estimates import mean, rate, rate_difference
 from recombine.analysis.table import Table
 from recombine.config import config
-from recombine.evaluate.attention_heads import breadth
+from recombine.metrics.attention_heads import breadth
 from recombine.objectives.jepa import Jepa
 from recombine.pipeline.job import Job
 from recombine.plots import circuits as plots

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from recombine.analysis.claims import Check, Claim, Finding, Part
 from recombine.analysis.estimates import Estimate
 from recombine.analysis.table import Table
-from recombine.evaluate.intervals import wilson
+from recombine.metrics.intervals import wilson
 
 Measure = Callable[[Table], Finding]
 

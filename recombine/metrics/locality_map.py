@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.evaluate.locality import condition_influence, pixel_influence
+from recombine.metrics.locality import condition_influence, pixel_influence
 from recombine.objectives.process import Denoiser
 from recombine.worlds.layout import Layout
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from recombine.evaluate.capture import Place, captured, cut
+from recombine.metrics.capture import Place, captured, cut
 from recombine.nets.transformer import Attention
 
 Forward = Callable[[], Any]

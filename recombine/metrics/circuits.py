@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from recombine.evaluate.capture import Place, captured, cut, watched
+from recombine.metrics.capture import Place, captured, cut, watched
 from recombine.nets.transformer import Block
 
 Loss = Callable[[], Float[Tensor, "b"]]

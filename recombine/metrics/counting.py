@@ -26,7 +26,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from recombine.evaluate.intervals import wilson
+from recombine.metrics.intervals import wilson
 from recombine.rng import seeded
 from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.scene import MOST, Scene

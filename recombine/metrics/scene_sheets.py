@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float
 from PIL import Image
 from torch import Tensor
 
-from recombine.evaluate.locality_map import DECADES
-from recombine.evaluate.sheets import write_sheet
+from recombine.metrics.locality_map import DECADES
+from recombine.metrics.sheets import write_sheet
 from recombine.worlds.layout import Layout
 
 LOCATED, MISSED, EDGE = (0.55, 1.0, 0.2), (1.0, 0.1, 0.25), (0.05, 0.05, 0.05)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from recombine.config import UsageError
-from recombine.evaluate.heat import THRESHOLD, bells, peaks
+from recombine.metrics.heat import THRESHOLD, bells, peaks
 from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.camera import FOCAL
 from recombine.worlds.scenes.scene import Scene

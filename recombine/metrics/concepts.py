@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from recombine.evaluate.capture import Place, edited
+from recombine.metrics.capture import Place, edited
 from recombine.train.fit import swapped
 from recombine.worlds.factors import Composition, Condition
 

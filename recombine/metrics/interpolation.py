@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from recombine.evaluate.intervals import wilson
-from recombine.evaluate.probes import Probe
+from recombine.metrics.intervals import wilson
+from recombine.metrics.probes import Probe
 from recombine.rng import seeded
 from recombine.worlds.factors import Composition, Split, code
 from recombine.worlds.world import World

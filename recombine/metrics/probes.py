@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from recombine.evaluate.corrupted import corrupted
-from recombine.evaluate.intervals import wilson
+from recombine.metrics.corrupted import corrupted
+from recombine.metrics.intervals import wilson
 from recombine.rng import seeded
 from recombine.worlds.factors import Composition, FactorSpace, Split, code
 from recombine.worlds.world import INVALID, World
