@@ -9,7 +9,9 @@ floors the scales at the distance of neighbouring codes and snaps samples to cod
 decodes by confidence, `wider` doubles the floor and halves the temperature, `free` trains without
 clipping. After a comma stands what else differs: `tokens`, the condition enters as tokens;
 `small`, the transformer of the authors' MaskGIT; `few`, 1,500 training pictures of a composition;
-`4k updates`, half of the updates with a cosine. Samples of the last checkpoints are kept for other
+`4k updates`, half of the updates with a cosine; `theirs`, 28,000 updates at 1e-4, decayed linearly,
+neither clipped nor averaged, as in the authors' development code; `1024 codes`, `128 dims`, `fsq`:
+other codebooks, whose finer codes may be ones that no seen composition has. Samples of the last checkpoints are kept for other
 probes (`recombine.runs.rescoring`).
 
 Run: `recombine run calibrated --scale full` (on a GPU), `--scale laptop` (two families on two
@@ -38,7 +40,7 @@ from recombine.runs.models import ModelRun, check_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import objectives
 from recombine.studies.study import Scale, Study, about
-from recombine.tokenizers.bottlenecks import KL
+from recombine.tokenizers.bottlenecks import FSQ, KL, VQ, Bottleneck
 
 CURVES = objectives.CURVES | {"dit on vae": "diffusion_vae"}
 WIDE, WIDER = 0.2, 0.4
@@ -48,6 +50,8 @@ SMALL = TransformerConfig(depth=7, width=128, heads=8, mlp_ratio=8)
 """The transformer of the authors' development code of MaskGIT (whose MLP is 1040 wide)."""
 FEW = 1500
 """Pictures of a composition, as many as the code that the paper builds on renders."""
+THEIRS = 28_000
+"""Updates of the shortest of the paper's curves."""
 CHECKPOINTS = (150, 300, 600, 1000, 1500, 2000, 2600, 3200, 4000, 4800, 5600, 6400, 7200, 8000)
 DEVIATIONS = (
     "8,000 updates at a constant 3e-4, EMA, clipping at 1 (the paper: 28k to 55k at 1e-4)",
@@ -76,7 +80,40 @@ def shorter(recipe: Recipe) -> Recipe:
     return replace(recipe, train=train, evaluation=evaluation)
 
 
-CHANGES = {"tokens": by_tokens, "small": small, "few": few, "4k updates": shorter}
+def theirs(recipe: Recipe) -> Recipe:
+    steps = THEIRS if recipe.train.steps >= 4000 else recipe.train.steps
+    train = replace(recipe.train, steps=steps, lr=1e-4, decay="linear", clip=0.0, ema=0.0)
+    marks = tuple(round(steps * k / 14) for k in range(1, 15))
+    evaluation = replace(recipe.evaluation, checkpoints=(*CHECKPOINTS[1:6:2], *marks), keep_last=4)
+    return replace(recipe, train=train, evaluation=evaluation)
+
+
+def with_codes(recipe: Recipe, codes: Bottleneck) -> Recipe:
+    return replace(recipe, tokenizer=replace(recipe.tokenizer, bottleneck=codes))
+
+
+def more_codes(recipe: Recipe) -> Recipe:
+    return with_codes(recipe, VQ(1024))
+
+
+def wide_codes(recipe: Recipe) -> Recipe:
+    return with_codes(recipe, replace(recipe.tokenizer.bottleneck, dim=128))
+
+
+def grid_codes(recipe: Recipe) -> Recipe:
+    return with_codes(recipe, FSQ())
+
+
+CHANGES = {
+    "tokens": by_tokens,
+    "small": small,
+    "few": few,
+    "4k updates": shorter,
+    "theirs": theirs,
+    "1024 codes": more_codes,
+    "128 dims": wide_codes,
+    "fsq": grid_codes,
+}
 """What may stand after a family's name, and what it changes."""
 
 
