@@ -218,15 +218,23 @@ def check(
         Path, typer.Argument(metavar="FOLDER", help="Pictures and a table of their factors.")
     ],
     table: Annotated[str, typer.Option(help="The table's name.")] = "factors.csv",
+    factors: Annotated[
+        str, typer.Option(help="Columns, with commas between; all by default.")
+    ] = "",
     size: Annotated[
         int, typer.Option(help="Crop and scale to a square of this side; 0 = leave as they are.")
     ] = 0,
+    pictures: Annotated[
+        int, typer.Option(help="How many pictures are opened, evenly spaced; 0 = all.")
+    ] = 2000,
 ) -> None:
     """What a folder of your own pictures holds, and what a study would make of it; nothing is
     trained."""
-    from recombine.worlds.folder import Folder
+    from recombine.worlds.folder_check import describe
 
-    print("\n".join(Folder.open(folder, table, size=size or None).report()))
+    asked = tuple(name.strip() for name in factors.split(",") if name.strip())
+    for line in describe(folder, table, asked, size or None, pictures):
+        print(line)
 
 
 @app.command()

@@ -1,7 +1,9 @@
 import copy
 import json
+import os
 import pickle
 import re
+import time
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +15,7 @@ from recombine.config import UsageError, config, digest, from_json, override, to
 from recombine.rng import seeded
 from recombine.runs.recipe import Recipe
 from recombine.worlds.folder import Folder
+from recombine.worlds.folder_check import describe
 from recombine.worlds.shapes2d import Shapes2D
 from recombine.worlds.world import World
 
@@ -41,24 +44,23 @@ def test_the_table_becomes_the_factor_space(root):
     assert folder.space.dims == (0, 2)
     assert folder.image_shape == (3, 4, 6)
     assert folder.present == ((0, 0), (0, 1), (1, 0))
-    assert (
-        folder.summary
-        == f"{root}: shape disc/cone, color red/blue; pictures of 3 of 4 compositions, of disc blue the fewest (1)"
-    )
+    assert folder.counts == {(0, 0): 2, (0, 1): 1, (1, 0): 1}
     assert isinstance(folder, World)
 
 
+def report(root: Path, size: int | None = None, **options) -> list[str]:
+    return list(describe(root, "factors.csv", (), size, **options))
+
+
 def test_what_a_study_would_take_from_it_is_reported_line_by_line(root):
-    assert list(Folder.open(root).report())[1:] == [
+    assert report(root) == [
+        f"{root}: shape disc/cone, color red/blue; pictures of 3 of 4 compositions, of disc blue the fewest (1)",
         "numbers: color 2",
         "seen: disc red (2), disc blue (1), cone red (1)",
         "level 1: cone blue (no pictures)",
         "size: 6 x 4; patches 1, 2 divide it, but not tokenizers, which shrink it by four",
     ]
-    assert (
-        "patches 1, 2, 4, 8 divide it, and tokenizers"
-        in list(Folder.open(root, size=8).report())[-1]
-    )
+    assert "patches 1, 2, 4, 8 divide it, and tokenizers" in report(root, size=8)[-1]
 
 
 def test_render_draws_pictures_of_the_composition_with_their_own_values(root):
@@ -259,3 +261,166 @@ def test_the_documented_example_runs(tmp_path, monkeypatch):
         exec(block, names)
     assert isinstance(names["world"], Folder)
     assert names["world"].image_shape == (3, 32, 32)
+
+
+def table_of(root: Path, header: str, rows: list[str]) -> None:
+    (root / "factors.csv").write_text("\n".join([header, *rows]) + "\n")
+
+
+def test_a_folder_is_checked_in_linear_time(root):
+    """24 binary factors are counted, never enumerated; 200,000 rows take a second or two."""
+    names = ",".join(f"f{k}" for k in range(24))
+    rows = [
+        f"{name}.png" + value * 24 for name, value in zip("abc", (",0", ",1", ",0"), strict=True)
+    ]
+    table_of(root, f"file,{names}", rows * 10_000)
+    lines = report(root)
+    assert "pictures of 2 of 16777216 compositions" in lines[0]
+    assert "seen: 2 compositions; new: 16,777,214, too many to list" in lines
+    began = time.process_time()
+    table_of(root, "file,id,color", ["a.png,same,red"] * 200_000)
+    assert "pictures of 1 of 1 compositions" in report(root)[0]
+    assert time.process_time() - began < 5
+
+
+def test_a_column_of_names_is_doubted_and_not_listed(root):
+    for i in range(30):
+        Image.new("RGB", (4, 4)).save(root / f"{i}.png")
+    table_of(root, "file,id,color", [f"{i}.png,number{i},c{i % 2}" for i in range(30)])
+    lines = report(root)
+    assert "id number0/number1/" in lines[0]
+    assert "number19/... (30 values)" in lines[0]
+    assert "number20" not in lines[0]
+    assert any(line.startswith("doubtful: id has 30 values in 30 rows") for line in lines)
+
+
+def test_a_check_opens_some_pictures_and_looks_for_all_files(root):
+    lines = report(root, pictures=2)
+    assert lines[-1] == "opened: 2 of 4 pictures, evenly spaced; --pictures 0 opens all"
+    assert report(root, pictures=0) == report(root, pictures=4) == lines[:-1]
+    (root / "b.png").write_bytes(b"not a picture")
+    assert report(root, pictures=2) == lines, "the first and the last are opened"
+    with pytest.raises(UsageError, match=r"row 2, 'b.png', is not a picture"):
+        report(root, pictures=0)
+    (root / "b.png").unlink()
+    with pytest.raises(UsageError, match=r"row 2 names 'b.png', and there is no such file"):
+        report(root, pictures=2)
+
+
+def pipe(root: Path) -> None:
+    (root / "b.png").unlink()
+    os.mkfifo(root / "b.png")
+
+
+def link(to: str):
+    def make(root: Path) -> None:
+        Image.new("RGB", (6, 4)).save(root.parent / "outside.png")
+        (root / "b.png").unlink()
+        (root / "b.png").symlink_to(to)
+
+    return make
+
+
+def bomb(root: Path) -> None:
+    Image.new("1", (13000, 13000)).save(root / "b.png")
+
+
+HOSTILE = {
+    "row 2, 'b.png', is not a regular file": pipe,
+    "row 2, 'b.png', is a link out of the folder": link("../outside.png"),
+    "row 2, 'b.png', is a link out of the folder ": link("/dev/zero"),
+    "row 2 names '../outside.png', which is not inside": rewrite("b.png", "../outside.png"),
+    "row 2 names '/dev/zero', which is not inside the folder": rewrite("b.png", "/dev/zero"),
+    "169,000,000 pixels, more than the 50,000,000 that are allowed": bomb,
+    "row 2 has '1e39' in column 'color.r'": rewrite("0.7", "1e39"),
+    "row 2 has '-inf' in column 'color.r'": rewrite("0.7", "-inf"),
+    "row 2 names 'b.png', and there is no such file": link("gone.png"),
+}
+
+
+@pytest.mark.parametrize("message", HOSTILE)
+@pytest.mark.parametrize("read", [Folder.open, report], ids=["open", "check"])
+def test_a_hostile_folder_is_refused_in_one_line(root, message, read):
+    HOSTILE[message](root)
+    with pytest.raises(UsageError, match=re.escape(message.strip())) as error:
+        read(root)
+    assert "\n" not in str(error.value)
+
+
+def test_a_table_that_is_a_pipe_or_has_too_many_rows_is_refused(root, monkeypatch):
+    monkeypatch.setenv("RECOMBINE_MAX_ROWS", "3")
+    with pytest.raises(UsageError, match="has 4 rows, more than the 3 that are allowed"):
+        Folder.open(root)
+    monkeypatch.setenv("RECOMBINE_MAX_ROWS", "many")
+    with pytest.raises(UsageError, match="RECOMBINE_MAX_ROWS=many: a limit is a whole number"):
+        Folder.open(root)
+    (root / "factors.csv").unlink()
+    os.mkfifo(root / "factors.csv")
+    with pytest.raises(UsageError, match="no table"):
+        Folder.open(root)
+
+
+@pytest.mark.parametrize(("name", "value"), [("PIXELS", "23"), ("BYTES", "10"), ("MEMORY", "500")])
+def test_limits_are_settings(root, monkeypatch, name, value):
+    """4 pictures of 6 x 4 pixels: 288 bytes, held twice while they are read."""
+    monkeypatch.setenv(f"RECOMBINE_MAX_{name}", value)
+    with pytest.raises(UsageError, match=r"allowed|need 576 bytes of memory"):
+        Folder.open(root)
+    monkeypatch.setenv(f"RECOMBINE_MAX_{name}", "1000")
+    assert Folder.open(root).image_shape == (3, 4, 6)
+
+
+def test_links_inside_the_folder_and_folders_below_are_followed(root):
+    (root / "below").mkdir()
+    (root / "b.png").rename(root / "below" / "b.png")
+    (root / "c.png").unlink()
+    (root / "c.png").symlink_to("a.png")
+    (root / "factors.csv").write_text(TABLE.replace("b.png", "below/b.png"))
+    images = Folder.open(root).render(torch.tensor([[1, 0]]), seeded(0)).images
+    assert (images[0, 0, 0, 0] * 255).round() == 10
+
+
+def test_the_digest_covers_every_picture(root):
+    """A fault that digests only the first picture, or only each file's name, is found here."""
+    digests = {Folder.open(root).content}
+    for i, name in enumerate(GREYS):
+        Image.new("RGB", (6, 4), (100 + i, 0, 255)).save(root / name)
+        digests.add(Folder.open(root).content)
+    assert len(digests) == 1 + len(GREYS)
+
+
+def test_a_file_that_several_rows_name_is_held_once(root):
+    rows = TABLE.splitlines()
+    table_of(root, rows[0], rows[1:] + rows[1:2] * 5)
+    shelf = Folder.open(root).shelf
+    assert (len(shelf.pictures), len(shelf.factors)) == (4, 9)
+    assert (shelf.images(torch.arange(9))[:, 0, 0, 0] * 255).round().tolist() == [
+        10.0, 20.0, *[10.0] * 5, 40.0, 30.0,
+    ]  # fmt: skip
+
+
+def test_a_space_too_large_to_enumerate_is_refused_with_its_size(root, monkeypatch):
+    monkeypatch.setenv("RECOMBINE_MAX_COMPOSITIONS", "3")
+    with pytest.raises(UsageError, match="2 factors has 4 compositions, more than the 3"):
+        Folder.open(root).space.compositions  # noqa: B018
+    columns = [f"f{k}" for k in range(70)]
+    table_of(root, f"file,{','.join(columns)}", ["a.png" + ",0" * 70, "b.png" + ",1" * 70])
+    with pytest.raises(UsageError, match=r"70 factors make 1.2e\+21 compositions; choose fewer"):
+        Folder.open(root)
+
+
+@pytest.mark.parametrize("kind", ["List", "Struct", "Binary"])
+def test_parquet_columns_that_are_no_cells_are_refused(root, kind):
+    data = {"List": [[1]], "Struct": [{"a": 1}], "Binary": [b"x"]}[kind]
+    pl.DataFrame({"file": ["a.png"], "shape": data}).write_parquet(root / "factors.parquet")
+    with pytest.raises(UsageError, match="column 'shape' holds neither text nor numbers"):
+        Folder.open(root, table="factors.parquet")
+
+
+def test_parquet_times_and_categories_are_words(root):
+    when = pl.Series("day", ["2026-11-17"]).str.to_datetime(time_zone="UTC")
+    some = pl.DataFrame([pl.Series("file", ["a.png"]), when, pl.Series("k", ["x"], pl.Categorical)])
+    some.write_parquet(root / "factors.parquet")
+    space = Folder.open(root, table="factors.parquet").space
+    assert space.factors[0].values[0].startswith("2026-11-17")
+    assert space.factors[1].values == ("x",)

@@ -127,7 +127,7 @@ def drawn(folder: Folder, world: World) -> Draw:
             hint = "take a smaller count" if there else f"its values are {folder.space.words}"
             lack = f"has {there} pictures of {prompted}, not {count}"
             raise UsageError(f"{folder.path}: {lack}; {hint}")
-        return shelf.images[matches][:count].float() / 255
+        return shelf.images(matches.nonzero()[:count, 0])
 
     return draw
 
@@ -162,7 +162,7 @@ def _check(split: Any, world: World, count: int, steps: int) -> None:
         raise UsageError(f"split: {type(split).__name__} is no Split; {hint}")
     if count < 1 or steps < 1:
         raise UsageError(f"count={count}, steps={steps}: both must be positive")
-    if wrong := [c for c in split.seen if c not in world.space.compositions]:
+    if wrong := [c for c in split.seen if not world.space.has(c)]:
         sizes = world.space.sizes
         raise UsageError(
             f"split: {list(wrong[0])} is no composition of factors with {sizes} values"

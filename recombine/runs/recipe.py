@@ -125,7 +125,7 @@ class Recipe:
             self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
         if self.evaluation.guidance != 1:
             self._check_guidance()
-        if unknown := [c for c in self.seen if c not in self.world.space.compositions]:
+        if unknown := [c for c in self.seen if not self.world.space.has(c)]:
             raise UsageError(
                 f"seen: {list(unknown[0])} is no composition of factors with "
                 f"{self.world.space.sizes} values"

@@ -2,6 +2,7 @@
 levels of novelty."""
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from recombine.limits import allow
 
 Composition = tuple[int, ...]
 ROW_KEYS = (
@@ -28,6 +31,8 @@ ROW_KEYS = (
 )
 RESERVED = frozenset(ROW_KEYS)
 """Names that rows use for other things; no factor may be called so."""
+NAMED = 20
+"""Values of a factor that are named where all are listed."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,12 @@ class Factor:
     dim: int = 0
     centre: tuple[float, ...] = ()
     unit: tuple[float, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Its values, the first ones where there are many."""
+        shown, count = "/".join(self.values[:NAMED]), len(self.values)
+        return shown if count <= NAMED else f"{shown}/... ({count:,} values)"
 
 
 @dataclass(frozen=True)
@@ -66,14 +77,25 @@ class FactorSpace:
     def dims(self) -> tuple[int, ...]:
         return tuple(f.dim for f in self.factors)
 
+    @property
+    def count(self) -> int:
+        """How many compositions there are; they need not be enumerated for it."""
+        return math.prod(self.sizes)
+
     @cached_property
     def compositions(self) -> tuple[Composition, ...]:
+        allow("compositions", self.count, f"a space of {len(self.factors)} factors")
         return tuple(itertools.product(*(range(n) for n in self.sizes)))
+
+    def has(self, composition: Composition) -> bool:
+        """Whether it is one of the compositions."""
+        fits = len(composition) == len(self.factors)
+        return fits and all(0 <= i < n for i, n in zip(composition, self.sizes, strict=True))
 
     @property
     def words(self) -> str:
         """All factors with their values: "shape circle/triangle, color red/blue"."""
-        return ", ".join(f"{f.name} {'/'.join(f.values)}" for f in self.factors)
+        return ", ".join(f"{f.name} {f.words}" for f in self.factors)
 
     def describe(self, composition: Composition) -> str:
         """`(0, 1, 1)` -> "circle blue small"."""
@@ -134,8 +156,13 @@ class Split:
     def levels(self, space: FactorSpace) -> dict[int, tuple[Composition, ...]]:
         """The compositions of `space`, by level."""
         by_level: dict[int, list[Composition]] = {}
-        for composition in space.compositions:
-            by_level.setdefault(self.level(composition), []).append(composition)
+        seen = torch.tensor(self.seen)
+        for some in torch.tensor(space.compositions).split(1000):
+            levels = torch.full((len(some),), len(space.factors))
+            for part in seen.split(1000):
+                levels = levels.minimum((some[:, None] != part).sum(-1).amin(1))
+            for level, composition in zip(levels.tolist(), some.tolist(), strict=True):
+                by_level.setdefault(level, []).append(tuple(composition))
         return {level: tuple(by_level[level]) for level in sorted(by_level)}
 
 
@@ -144,5 +171,8 @@ def at_most_one_new(space: FactorSpace, old: tuple[int, ...] | None = None) -> S
     its first value). Three binary factors give the papers' split: seen 000 001 010 100, level 1 011
     101 110, level 2 111."""
     old = old or (1,) * len(space.factors)
-    is_new = lambda c: sum(i >= n for i, n in zip(c, old, strict=True))  # noqa: E731
-    return Split(tuple(c for c in space.compositions if is_new(c) <= 1))
+    ranges = [range(n) for n in old]
+    seen = set(itertools.product(*ranges))
+    for k, (n, size) in enumerate(zip(old, space.sizes, strict=True)):
+        seen |= set(itertools.product(*ranges[:k], range(n, size), *ranges[k + 1 :]))
+    return Split(tuple(sorted(seen)))

@@ -1,7 +1,6 @@
 """Folder: one's own pictures as a world. A folder holds pictures and a table that names the
 factors' values of each; see `shelf` for the table."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from recombine.config import UsageError, config
+from recombine.limits import allow
 from recombine.worlds.factors import Composition, FactorSpace
-from recombine.worlds.shelf import Shelf, codes, load
+from recombine.worlds.shelf import Shelf, codes, load, tally
 from recombine.worlds.world import Rendered, World
 
 Stamp = tuple[int, int]
@@ -34,6 +34,9 @@ class Folder(World):
     factors: tuple[str, ...] = ()
     size: int | None = None
     content: str = ""
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
 
     @classmethod
     def at(cls, path: str | Path) -> "Folder":
@@ -75,46 +78,18 @@ class Folder(World):
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        return tuple(self.shelf.images.shape[1:])
+        return tuple(self.shelf.pictures.shape[1:])
 
     @property
     def present(self) -> tuple[Composition, ...]:
         """The compositions of which the folder has pictures."""
-        return tuple(tuple(row) for row in self.shelf.factors.unique(dim=0).tolist())
+        return tuple(self.counts)
 
     @property
     def counts(self) -> dict[Composition, int]:
         """How many pictures there are of each composition that has any."""
-        which, counts = self.shelf.factors.unique(dim=0, return_counts=True)
+        which, counts = tally(self.shelf.factors, self.space)
         return {tuple(c): n for c, n in zip(which.tolist(), counts.tolist(), strict=True)}
-
-    @property
-    def summary(self) -> str:
-        """What was understood of the folder, in one line, so that a slip in the table can be
-        seen."""
-        counts, space = self.counts, self.space
-        rarest = min(counts, key=lambda c: counts[c])
-        of = f"{len(counts)} of {len(space.compositions)} compositions"
-        fewest = f"of {space.describe(rarest)} the fewest ({counts[rarest]})"
-        return f"{self.path}: {space.words}; pictures of {of}, {fewest}"
-
-    def report(self) -> Iterator[str]:
-        """All that a study would take from it, line by line: numbers, what is seen and what is new,
-        patches that fit."""
-        counts, space, (_, high, wide) = self.counts, self.space, self.image_shape
-        yield self.summary
-        numbers = (
-            ", ".join(f"{f.name} {f.dim}" for f in space.factors if f.dim)
-            or "none; factors are given by class alone"
-        )
-        yield f"numbers: {numbers}"
-        for level, some in self.usual.levels(space).items():
-            named = ", ".join(f"{space.describe(c)} ({counts.get(c, 'no pictures')})" for c in some)
-            yield f"{'seen' if level == 0 else f'level {level}'}: {named}"
-        fit = [n for n in range(1, min(high, wide) + 1) if high % n == 0 and wide % n == 0]
-        grid = "and" if high % 4 == wide % 4 == 0 else "but not"
-        patches = f"patches {', '.join(map(str, fit))} divide it"
-        yield f"size: {wide} x {high}; {patches}, {grid} tokenizers, which shrink it by four"
 
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
         shelf = _resident(self, _stamp(self.path, self.table), rng.device)
@@ -128,7 +103,7 @@ class Folder(World):
         pick = (
             first + (torch.rand(len(want), generator=rng, device=rng.device) * (end - first)).long()
         )
-        return Rendered(shelf.images[pick].float() / 255, shelf.values[pick])
+        return Rendered(shelf.images(pick), shelf.values[pick])
 
     def read(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
         raise UsageError(
@@ -141,17 +116,35 @@ class Folder(World):
         blocks = shelf.values.split(shelf.space.dims, 1)
         means = []
         for k, (block, size) in enumerate(zip(blocks, shelf.space.sizes, strict=True)):
-            member = torch.nn.functional.one_hot(shelf.factors[:, k], size).float()
-            means.append((member.T @ block / member.sum(0)[:, None])[factors[:, k]])
+            total = block.new_zeros(size, block.shape[1], dtype=torch.float64)
+            total.index_add_(0, shelf.factors[:, k], block.double())
+            count = shelf.factors[:, k].bincount(minlength=size)[:, None]
+            means.append((total / count).float()[factors[:, k]])
         return torch.cat(means, 1)
+
+
+def check_size(size: int | None) -> None:
+    """ValueError or UsageError where pictures cannot be scaled to this side."""
+    if size is not None and size < 1:
+        raise ValueError(f"size must be positive, not {size}")
+    allow("pixels", (size or 0) ** 2, f"size={size}")
+
+
+def check_place(root: Path, table: str) -> None:
+    """UsageError where there is no folder, or no table in it."""
+    try:
+        is_folder, is_table = root.is_dir(), (root / table).is_file()
+    except (OSError, ValueError) as error:  # a name that no file can have
+        raise UsageError(f"{str(root / table)[:200]!r}: {error}") from None
+    if not is_folder:
+        raise UsageError(f"{root}: there is no such folder")
+    if not is_table:
+        raise UsageError(f"{root}: there is no table {table} in this folder")
 
 
 def _stamp(path: str, table: str) -> Stamp:
     root = Path(path)
-    if not root.is_dir():
-        raise UsageError(f"{path}: there is no such folder")
-    if not (root / table).is_file():
-        raise UsageError(f"{path}: there is no table {table} in this folder")
+    check_place(root, table)
     stat = (root / table).stat()
     return stat.st_mtime_ns, stat.st_size
 

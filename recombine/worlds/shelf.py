@@ -4,57 +4,82 @@ pictures it names.
 The table (CSV, or Parquet) has a column `file` and one column per factor. A column
 `<factor>.<anything>` holds numbers that describe the factor exactly, e.g. `color.r`, `color.g`,
 `color.b`. Values are numbered in the order in which the table first names them. Rows are counted
-from 1, below the header."""
+from 1, below the header. Time and memory are linear in the rows; a file that several rows name is
+read once."""
 
-import csv
 import hashlib
-import io
+import itertools
 import math
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from statistics import fmean, pstdev
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
-from PIL import Image, ImageOps
 from torch import Tensor
 
 from recombine.config import UsageError
+from recombine.limits import allow, amount, memory, regular
 from recombine.worlds.factors import RESERVED, Factor, FactorSpace
+from recombine.worlds.picture_files import decode, read_inside
+from recombine.worlds.table_files import Cells, read_cells
 
-UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
-Row = dict[str, str]
+LARGEST = float(np.finfo(np.float32).max)
+TOGETHER = 2_000
+"""Rows that are read at a time."""
+
+
+class Listing(NamedTuple):
+    """A table, read and checked: of each row its picture, its factors' value indices and its
+    numbers; of each picture the first row that names it."""
+
+    space: FactorSpace
+    files: list[str]
+    first: Int[np.ndarray, "m"]
+    file: Int[np.ndarray, "n"]
+    factors: Int[np.ndarray, "n k"]
+    values: Float[np.ndarray, "n v"]
+
+    def who(self, file: int) -> str:
+        return f"row {self.first[file] + 1}"
 
 
 class Shelf(NamedTuple):
-    """What a folder holds: every picture with its factors and values, ordered by composition."""
+    """What a folder holds, ordered by composition: of each row its factors and values, and which
+    of the pictures it names."""
 
     space: FactorSpace
-    images: UInt8[Tensor, "n 3 h w"]
+    pictures: UInt8[Tensor, "m 3 h w"]
+    picture: Int[Tensor, "n"]
     factors: Int[Tensor, "n k"]
     values: Float[Tensor, "n v"]
     content: str
 
     def to(self, device: torch.device) -> "Shelf":
-        return self._replace(
-            **{k: getattr(self, k).to(device) for k in ("images", "factors", "values")}
-        )
+        moved = ("pictures", "picture", "factors", "values")
+        return self._replace(**{k: getattr(self, k).to(device) for k in moved})
+
+    def images(self, rows: Tensor) -> Float[Tensor, "b 3 h w"]:
+        """The pictures of some rows, in [0, 1]."""
+        return self.pictures[self.picture[rows]].float() / 255
 
 
 def load(root: Path, table: str, asked: tuple[str, ...], size: int | None) -> Shelf:
     """Read everything; the first thing that is wrong ends it with a line that names it."""
-    where, data = f"{root}/{table}", (root / table).read_bytes()
-    columns, rows = _rows(data, where)
-    names = _factor_columns(columns, asked, where)
-    _agreeing(rows, names, where)
-    space, index, values = _describe(rows, columns, names, where)
-    digests, images = zip(*_pictures(root, rows, size), strict=True)
-    content = hashlib.sha256(hashlib.sha256(data).digest() + b"".join(digests)).hexdigest()[:16]
-    order = codes(index, space).argsort(stable=True)
-    pictures = torch.from_numpy(np.stack(images)[order.numpy()]).permute(0, 3, 1, 2).contiguous()
-    return Shelf(space, pictures, index[order], values[order], content)
+    listing = read_listing(root, table, asked)
+    with regular(root / table) as file:
+        head = hashlib.file_digest(file, "sha256").digest()
+    digests, pictures = _pictures(root, listing, size)
+    order = codes(torch.from_numpy(listing.factors), listing.space).argsort(stable=True)
+    parts = (listing.file, listing.factors, listing.values)
+    picture, factors, values = (torch.from_numpy(part)[order] for part in parts)
+    content = hashlib.sha256(head)
+    for file in listing.file.tolist():
+        content.update(digests[file])
+    shown = torch.from_numpy(pictures).permute(0, 3, 1, 2).contiguous()
+    return Shelf(listing.space, shown, picture, factors, values, content.hexdigest()[:16])
 
 
 def codes(factors: Int[Tensor, "n k"], space: FactorSpace) -> Int[Tensor, "n"]:
@@ -65,134 +90,186 @@ def codes(factors: Int[Tensor, "n k"], space: FactorSpace) -> Int[Tensor, "n"]:
     return code
 
 
-def _rows(data: bytes, where: str) -> tuple[list[str], list[Row]]:
-    """Column names and rows of the table, every cell a stripped string."""
-    if where.endswith(".parquet"):
-        columns, cells = _parquet(data, where)
-    else:
-        try:
-            columns, *cells = list(
-                csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
-            ) or [[]]
-        except (ValueError, csv.Error) as error:
-            raise UsageError(f"{where}: is not a CSV table in UTF-8 ({error})") from None
-    columns = [c.strip() for c in columns]
-    cells = [[c.strip() for c in row] for row in cells if row]
-    if len(set(columns)) < len(columns):
-        raise UsageError(f"{where}: two columns have the same name ({', '.join(columns)})")
-    if "file" not in columns:
-        raise UsageError(f"{where}: needs a column 'file'; it has {', '.join(columns) or 'none'}")
-    if not cells:
-        raise UsageError(f"{where}: has no rows")
-    for number, row in enumerate(cells, 1):
-        if len(row) != len(columns):
-            raise UsageError(
-                f"{where}: row {number} has {len(row)} cells where the header has {len(columns)}"
-            )
-    return columns, [dict(zip(columns, row, strict=True)) for row in cells]
+def tally(
+    factors: Int[Tensor, "n k"], space: FactorSpace
+) -> tuple[Int[Tensor, "m k"], Int[Tensor, "m"]]:
+    """The compositions that occur, in their order, and how often each does."""
+    code = codes(factors, space).numpy(force=True)
+    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    return factors[torch.from_numpy(first).to(factors.device)], torch.from_numpy(counts)
 
 
-def _parquet(data: bytes, where: str) -> tuple[list[str], list[list[str]]]:
-    try:
-        import polars as pl
-    except ImportError:
-        raise UsageError(f"{where}: reading Parquet needs polars; install it or use CSV") from None
-    try:
-        table = pl.read_parquet(data)
-    except pl.exceptions.PolarsError as error:
+def read_listing(root: Path, table: str, asked: tuple[str, ...] = ()) -> Listing:
+    """The table of a folder; no picture is read."""
+    where = f"{root}/{table}"
+    with read_cells(root / table, where) as (columns, rows):
+        names = _factor_columns(columns, asked, where)
+        own = {name: [c for c in columns if c.startswith(f"{name}.")] for name in names}
+        used = ["file", *names, *itertools.chain(*own.values())]
+        found = _columns(rows, columns, used, set(itertools.chain(*own.values())), where)
+    files, file = found["file"]
+    factors = []
+    for name in names:
+        values, numbers = found[name][0], [found[c] for c in own[name]]
+        centre = tuple(float(n.mean(dtype=np.float64)) for n in numbers)
+        unit = tuple(2 * float(n.std(dtype=np.float64)) or 1.0 for n in numbers)
+        factors.append(Factor(name, tuple(values), len(numbers), centre, unit))
+    space = FactorSpace(tuple(factors))
+    if space.count >= 2**62:
         raise UsageError(
-            f"{where}: is not a Parquet table ({str(error).splitlines()[0]})"
-        ) from None
-    cells = [["" if c is None else str(c) for c in row] for row in table.iter_rows()]
-    return table.columns, cells
+            f"{where}: {len(names)} factors make {float(space.count):.1e} compositions; choose "
+            "fewer of its columns as factors"
+        )
+    index = np.stack([found[name][1] for name in names], 1)
+    numbers = [found[c] for name in names for c in own[name]]
+    values = np.stack(numbers, 1) if numbers else np.zeros((len(file), 0), np.float32)
+    first = _agreeing(files, file, index, where)
+    return Listing(space, files, first, file, index, values)
+
+
+def _columns(
+    rows: Cells, columns: list[str], used: list[str], numeric: set[str], where: str
+) -> dict[str, tuple[list[str], np.ndarray] | np.ndarray]:
+    """Each used column: its values with each row's place among them, or its numbers."""
+    places: dict[str, dict[str, int]] = {c: defaultdict() for c in used if c not in numeric}
+    for place in places.values():
+        place.default_factory = place.__len__
+    parts: dict[str, list[np.ndarray]] = {c: [] for c in used}
+    count = 0
+    for some in _batches(rows):
+        _rectangular(some, len(columns), count, where)
+        turned = dict(zip(columns, zip(*some, strict=True), strict=True))
+        for c in used:
+            cells = list(map(str.strip, turned[c]))
+            if c in numeric:
+                parts[c].append(_numbers(cells, c, count, where))
+            else:
+                parts[c].append(
+                    np.fromiter(map(places[c].__getitem__, cells), np.int64, len(cells))
+                )
+        count += len(some)
+        allow("rows", count, where)
+    if not count:
+        raise UsageError(f"{where}: has no rows")
+    whole = {c: np.concatenate(part) for c, part in parts.items()}
+    for c, place in places.items():
+        if (empty := place.get("")) is not None:
+            row = int((whole[c] == empty).argmax()) + 1
+            raise UsageError(f"{where}: row {row} has no value for {c!r}")
+    return {c: whole[c] if c in numeric else (list(places[c]), whole[c]) for c in used}
+
+
+def _batches(rows: Cells) -> Iterator[list[list[str]]]:
+    filled = filter(None, rows)
+    while some := list(itertools.islice(filled, TOGETHER)):
+        yield some
+
+
+def _rectangular(some: list[list[str]], width: int, before: int, where: str) -> None:
+    wrong = [i for i, count in enumerate(map(len, some)) if count != width]
+    if wrong:
+        number, count = before + wrong[0] + 1, len(some[wrong[0]])
+        raise UsageError(f"{where}: row {number} has {count} cells where the header has {width}")
+
+
+def _numbers(cells: list[str], column: str, before: int, where: str) -> np.ndarray:
+    try:
+        numbers = np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        numbers = np.fromiter(map(_number, cells), np.float64, len(cells))
+    wrong = ~(np.abs(numbers) <= LARGEST)  # NaN too; more does not fit into a float32
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise UsageError(
+            f"{where}: row {before + i + 1} has {cells[i][:40]!r} in column {column!r}, "
+            "which needs a finite number"
+        )
+    return numbers.astype(np.float32)
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
 
 
 def _factor_columns(columns: list[str], asked: tuple[str, ...], where: str) -> tuple[str, ...]:
+    if len(set(columns)) < len(columns):
+        raise UsageError(f"{where}: two columns have the same name ({_some(columns)})")
+    if "file" not in columns:
+        raise UsageError(f"{where}: needs a column 'file'; it has {_some(columns)}")
     found = tuple(c for c in columns if c != "file" and "." not in c)
+    known = set(found)
     for name in asked:
-        if name not in found:
-            raise UsageError(
-                f"{where}: has no factor column {name!r}; it has {', '.join(found) or 'none'}"
-            )
+        if name not in known:
+            raise UsageError(f"{where}: has no factor column {name!r}; it has {_some(found)}")
     for column in columns:
-        if "." in column and column.partition(".")[0] not in found:
+        if "." in column and column.partition(".")[0] not in known:
             raise UsageError(
-                f"{where}: column {column!r} describes no factor; they are {', '.join(found) or 'none'}"
+                f"{where}: column {column!r} describes no factor; they are {_some(found)}"
             )
     if not found:
         raise UsageError(f"{where}: has no factor column beside 'file'")
+    if len(set(asked)) < len(asked):
+        raise UsageError(f"{where}: a factor is asked for twice ({_some(asked)})")
     if taken := RESERVED.intersection(asked or found):
         raise UsageError(f"{where}: a factor cannot be called {min(taken)!r}; rename that column")
     return asked or found
 
 
-def _agreeing(rows: list[Row], names: tuple[str, ...], where: str) -> None:
-    """A picture that stands in two rows must show the same in both."""
-    first: dict[str, int] = {}
-    for number, row in enumerate(rows, 1):
-        before = first.setdefault(row["file"], number)
-        if any(row[name] != rows[before - 1][name] for name in names):
-            raise UsageError(
-                f"{where}: row {number} says otherwise of {row['file']} than row {before}"
-            )
+def _some(names: Iterable[str]) -> str:
+    first = [name[:40] for name in itertools.islice(names, 21)]
+    return ", ".join(first[:20] + ["..."] * (len(first) > 20)) or "none"
 
 
-def _describe(
-    rows: list[Row], columns: list[str], names: tuple[str, ...], where: str
-) -> tuple[FactorSpace, Tensor, Tensor]:
-    """The factor space, and each row's value indices and numbers."""
-    factors, index, numbers = [], [], []
-    for name in names:
-        cells = [row[name] for row in rows]
-        if "" in cells:
-            raise UsageError(f"{where}: row {cells.index('') + 1} has no value for {name!r}")
-        own = [c for c in columns if c.startswith(f"{name}.")]
-        mine = [[_number(row[c], c, i, where) for i, row in enumerate(rows, 1)] for c in own]
-        centre, unit = tuple(fmean(m) for m in mine), tuple(2 * pstdev(m) or 1.0 for m in mine)
-        factor = Factor(name, tuple(dict.fromkeys(cells)), len(own), centre, unit)
-        place = {value: i for i, value in enumerate(factor.values)}
-        factors.append(factor)
-        index.append([place[c] for c in cells])
-        numbers += mine
-    values = torch.tensor(numbers, dtype=torch.float32).reshape(-1, len(rows)).T.contiguous()
-    return FactorSpace(tuple(factors)), torch.tensor(index).T.contiguous(), values
-
-
-def _number(cell: str, column: str, row: int, where: str) -> float:
-    try:
-        number = float(cell)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+def _agreeing(files: list[str], file: np.ndarray, index: np.ndarray, where: str) -> np.ndarray:
+    """A picture that stands in two rows must show the same in both; the first row of each."""
+    first = np.zeros(len(files), np.int64)
+    first[file[::-1]] = np.arange(len(file))[::-1]
+    wrong = (index != index[first[file]]).any(1)
+    if wrong.any():
+        row = int(wrong.argmax())
         raise UsageError(
-            f"{where}: row {row} has {cell!r} in column {column!r}, which needs a finite number"
+            f"{where}: row {row + 1} says otherwise of {files[file[row]]} than row "
+            f"{first[file[row]] + 1}"
         )
-    return number
+    return first
 
 
 def _pictures(
-    root: Path, rows: list[Row], size: int | None
-) -> Iterator[tuple[bytes, UInt8[np.ndarray, "h w 3"]]]:
-    """The digest of every file and its picture as RGB, in the table's order."""
-    first: tuple[str, tuple[int, int]] | None = None
-    for number, name in enumerate((row["file"] for row in rows), 1):
-        try:
-            data = (root / name).read_bytes()
-        except OSError:
+    root: Path, listing: Listing, size: int | None
+) -> tuple[list[bytes], UInt8[np.ndarray, "m h w 3"]]:
+    """The digest of every file and its picture as RGB; refused where all together do not fit into
+    memory."""
+    digests, kept = [], None
+    for i, (name, image, digest) in enumerate(read_pictures(root, listing, size)):
+        if kept is None:
+            need = len(listing.files) * image.nbytes
+            if 2 * need > memory():  # once as they are read, once as tensors
+                raise UsageError(
+                    f"{root}: {len(listing.files):,} pictures of {image.shape[1]}x{image.shape[0]} "
+                    f"need {amount(2 * need)} of memory, and {amount(memory())} are free; set a "
+                    "smaller size"
+                )
+            first, kept = name, np.empty((len(listing.files), *image.shape), np.uint8)
+        if image.shape != kept.shape[1:]:
+            here, there = (f"{s[1]}x{s[0]}" for s in (image.shape, kept.shape[1:]))
             raise UsageError(
-                f"{root}: row {number} names {name!r}, and there is no such file"
-            ) from None
-        try:
-            image = ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB")
-        except UNREADABLE:
-            raise UsageError(
-                f"{root}: row {number}, {name!r}, is not a picture that can be read"
-            ) from None
-        image = image if size is None else ImageOps.fit(image, (size, size))
-        first = first or (name, image.size)
-        if image.size != first[1]:
-            here, there = "x".join(map(str, image.size)), "x".join(map(str, first[1]))
-            raise UsageError(
-                f"{root}: {name!r} is {here} but {first[0]!r} is {there} pixels; set size to make them equal"
+                f"{root}: {name!r} is {here} but {first!r} is {there} pixels; set size to make "
+                "them equal"
             )
-        yield hashlib.sha256(data).digest(), np.asarray(image)
+        kept[i] = image
+        digests.append(digest)
+    return digests, kept
+
+
+def read_pictures(
+    root: Path, listing: Listing, size: int | None, which: Iterable[int] | None = None
+) -> Iterator[tuple[str, UInt8[np.ndarray, "h w 3"], bytes]]:
+    """Some of the files that a table names, or all: the name, the picture, the digest."""
+    for i in range(len(listing.files)) if which is None else which:
+        name, who = listing.files[i], listing.who(i)
+        data = read_inside(root, name, who)
+        image = decode(data, f"{root}: {who}, {name!r}", size)
+        yield name, image, hashlib.sha256(data).digest()

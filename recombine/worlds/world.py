@@ -55,7 +55,7 @@ class World(ABC):
         """What a model is taken to have seen where nobody says: the papers' split; of a world that
         lacks pictures of some compositions, all that it has."""
         present, space = self.present, self.space
-        return at_most_one_new(space) if len(present) == len(space.compositions) else Split(present)
+        return at_most_one_new(space) if len(present) == space.count else Split(present)
 
     @property
     def overlapping(self) -> tuple[str, ...]:
