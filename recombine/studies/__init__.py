@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from recombine.studies.study import Study
 
 NAMES = (
+    "two-models",
     "composition",
     "conditioning",
     "objectives",
@@ -34,7 +35,7 @@ NAMES = (
     "operator",
 )
 """Each is the module or package of that name; torch is imported only when one is loaded."""
-TOUR = ("composition", "swing-by", "local-scores")
+TOUR = ("two-models", "interactions", "swing-by", "local-scores")
 """Every pillar once."""
 
 
