@@ -56,7 +56,7 @@ class TwoModels:
     def __post_init__(self) -> None:
         if not isinstance(self.recipe.world, Shapes2D):
             raise ValueError("recipe.world: this study sets the jitter of Shapes2D")
-        if not 0 < self.wide[0]:
+        if self.wide[0] <= 0:
             raise ValueError(f"wide={list(self.wide)}: the jitter of colour must be positive")
 
     def variants(self) -> dict[str, Recipe]:
