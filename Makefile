@@ -1,11 +1,12 @@
 # make run   the tour: every pillar once, with a report (about five minutes on two CPU cores, after installation)
 # make test  lint, format check and the whole test suite
+# make docs  the documentation as a site, build/docs/index.html; it can be read without a network
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out
 READY = $(VENV)/.ready
 
-.PHONY: run test readme clean
+.PHONY: run test docs readme clean
 
 run: $(READY)
 	$(VENV)/bin/recombine run tour --scale laptop --out $(OUT)
@@ -18,6 +19,13 @@ test: $(READY)
 readme: $(READY)
 	$(VENV)/bin/python scripts/readme.py
 	$(VENV)/bin/python scripts/claim_tables.py
+	$(VENV)/bin/python scripts/study_pages.py
+	$(VENV)/bin/python scripts/concept_pictures.py
+
+docs: $(VENV)/.docs
+	$(VENV)/bin/python scripts/docs_site.py
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+	@echo build/docs/index.html
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else 'recombine needs Python 3.11 to 3.13; set PYTHON=...')"
@@ -26,5 +34,9 @@ $(READY): requirements.lock pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(READY)
 
+$(VENV)/.docs: $(READY) requirements-docs.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.lock
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(OUT)
+	rm -rf $(VENV) $(OUT) build

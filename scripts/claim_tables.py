@@ -2,7 +2,8 @@
 
 Between `<!-- NAME D1 D2 -->` and `<!-- /NAME -->` stands a table of the claims D1 and D2. Names:
 parts: a line for every part of these claims; headlines: the first part of each;
-probes: every variant in these claims by every probe.
+probes: every variant in these claims by every probe. `<!-- checks jitter -->`: how each probe of
+the study jitter does on real, corrupted and interpolated pictures.
 `make readme` runs it; a test holds the pages against it."""
 
 import json
@@ -10,6 +11,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from recombine.analysis.table import Table, read_table
 
 ROOT = Path(__file__).parents[1]
 HEAD = (
@@ -22,7 +25,9 @@ PROBES = {
     "linear": "linear probe",
     "oracle": "oracle",
 }
-MARKED = re.compile(r"(<!-- (parts|headlines|probes) ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.S)
+PROBE_NAMES = {"open-set": "open-set probe", "cnn": "CNN probe", "linear": "linear probe"}
+PROBE_NAMES |= {"oracle": "oracle"}
+MARKED = re.compile(r"(<!-- (parts|headlines|probes|checks) ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.S)
 
 
 def all_claims(results: Path) -> dict[str, dict[str, Any]]:
@@ -40,19 +45,25 @@ def headlines_table(claims: list[dict[str, Any]]) -> str:
 
 
 def lines(claim: dict[str, Any]) -> list[str]:
-    """A line for each estimate of a claim, and one for all its exact checks."""
+    return [table_line((claim["id"], *cells)) for cells in part_cells(claim)]
+
+
+def part_cells(claim: dict[str, Any], every_check: bool = False) -> list[tuple[str, ...]]:
+    """What is measured, estimate, n, region and verdict of each part of a claim; its exact checks
+    together in one line, unless every one is wanted."""
     rows = [
         (p["name"], shown(p), str(p["n"]), region(p), p["verdict"])
         for p in claim["parts"]
         if "estimate" in p
     ]
-    checks = [p["holds"] for p in claim["parts"] if "holds" in p]
-    if checks:
-        verdict = "supported" if all(checks) else "contradicted"
-        rows.append(("exact checks", f"{sum(checks)} of {len(checks)} hold", "", "all", verdict))
-    if not rows:
-        rows.append((claim["note"], "", "", "", claim["verdict"]))
-    return [table_line((claim["id"], *row)) for row in rows]
+    checks = [p for p in claim["parts"] if "holds" in p]
+    if every_check:
+        rows += [(p["name"], "exact check", "", "holds", p["verdict"]) for p in checks]
+    elif checks:
+        held = sum(p["holds"] for p in checks)
+        verdict = "supported" if held == len(checks) else "contradicted"
+        rows.append(("exact checks", f"{held} of {len(checks)} hold", "", "all", verdict))
+    return rows or [(claim["note"], "", "", "", claim["verdict"])]
 
 
 def table_line(cells: Iterable[str]) -> str:
@@ -102,6 +113,29 @@ def probes_line(measured: dict[str, Any], variant: str) -> str:
     return table_line(cells)
 
 
+def checks_table(rows: Table) -> str:
+    """What is known of each probe: how it reads real pictures, what it rejects, what it tolerates."""
+    factors = rows.where(kind="interpolation").unique("factor")
+    heads = ("probe", "real pictures, worst composition", "corrupted pictures rejected")
+    heads += tuple(f"tolerance in {factor}" for factor in factors)
+    lines = []
+    for probe in rows.where(kind="refused").unique("probe"):
+        worst = min(rows.where(kind="probe", probe=probe).column("joint"))
+        rejected = rows.one(kind="refused", probe=probe)["share"]
+        between = rows.where(kind="interpolation", probe=probe)
+        values = [number(worst), number(rejected)]
+        values += [f"{tolerance(between.where(factor=factor)):.1f}" for factor in factors]
+        lines.append(table_line((PROBE_NAMES[probe], *values)))
+    return "\n".join([table_line(heads), "|---" * len(heads) + "|", *lines])
+
+
+def tolerance(between: Table) -> float:
+    """The largest share of the way to the neighbour at which most pictures are still read as what
+    they left."""
+    read = zip(between.column("share"), between.column("joint"), strict=True)
+    return max(share for share, joint in read if joint >= 0.5)
+
+
 TABLES = {"parts": parts_table, "headlines": headlines_table, "probes": probes_table}
 
 
@@ -110,6 +144,9 @@ def filled_tables(text: str, results: Path) -> str:
     claims = all_claims(results)
 
     def table(match: re.Match[str]) -> str:
+        if match[2] == "checks":
+            rows = read_table(results / match[3] / "rows.parquet")
+            return f"{match[1]}{checks_table(rows)}\n{match[4]}"
         wanted = [claims[name] for name in match[3].split()]
         return f"{match[1]}{TABLES[match[2]](wanted)}\n{match[4]}"
 

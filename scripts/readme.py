@@ -85,8 +85,8 @@ def together(study: StudyEntry, claims: list[ClaimEntry]) -> str:
 
 HEAD = """# All claims
 
-With the verdicts of the reference results in [results/](../results), by one rule for all. Made by
-`make readme`.
+With the verdicts of the reference results, by [one rule](statistics.md) for all. Made from
+`results/` by `make readme`.
 
 | claim | statement | expected | estimate, 95 % interval | verdict |
 |---|---|---|---|---|
