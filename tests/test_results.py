@@ -4,7 +4,6 @@ follow from their rows."""
 import json
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -23,18 +22,7 @@ STUDIES = sorted(path.parent.name for path in RESULTS.glob("*/study.json"))
 FILES = [path for path in RESULTS.rglob("*") if path.is_file() and path.name != "index.html"]
 OLD_COLUMNS = {"marks", "mark", "hits", "luck", "gone", "complete", "right", "told", "asked", "way"}
 OLD_COLUMNS |= {"echo", "untold", "study"}
-OLD_VALUES = {
-    "wary",
-    "read",
-    "between",
-    "course",
-    "asked",
-    "over",
-    "told",
-    "plain",
-    "varied",
-    "train",
-}
+OLD_VALUES = {"wary", "read", "between", "course", "asked", "over", "told", "plain", "varied", "train"}
 AGAIN = "recombine claims results --again"
 NAMED = ("kind", "probe", "variant", "world", "method", "space", "mirrors")
 """Columns that hold names."""
@@ -63,19 +51,12 @@ def test_a_folder_holds_what_it_lists_and_nothing_else(name):
     assert all(max(size_of(folder / sheet)) <= 2000 for sheet in samples)
 
 
-SLOW = ("ablations", "jitter", "jepa", "tokenizers", "conditioning", "jitter-by-shape")
-"""Their sensitivity, a verdict for every checkpoint, takes minutes and is not computed again here."""
-
-
 @pytest.mark.parametrize("name", STUDIES)
 def test_claims_follow_from_the_rows(name):
     """Judged again they are the same, to the last digit; only where they come from is not
     computed."""
     study, results = find(name), read_results(RESULTS / name)
     facts, shipped = (read_json(RESULTS / name / f"{n}.json") for n in ("study", "claims"))
-    if name in SLOW:
-        study = replace(study, sensitivity=False)
-        shipped = [{k: v for k, v in c.items() if k != "sensitivity"} for c in shipped]
     again = json.loads(json.dumps(verdicts(study, results.rows, facts)))
     assert again == shipped, AGAIN
 

@@ -47,10 +47,10 @@ def curve(
     probe: str | None = None,
 ) -> Curve:
     """The mean over a level's compositions at every checkpoint of one run."""
-    some = rows.where(
-        kind="accuracy", variant=variant, seed=seed, level=level, probe=probe or probe_of(rows)
-    )
-    return means(some, column)
+    scored = rows.where(kind="accuracy")
+    points = scored.lists(column, "variant", "seed", "level", "probe", "step")
+    key = (variant, seed, level, probe or probe_of(rows))
+    return [(step, fmean(values)) for step, values in sorted(points.get(key, {}).items())]
 
 
 def means(rows: Table, column: str = "joint") -> Curve:

@@ -1,5 +1,7 @@
 """What the verdict on a claim would be under another probe, or at an earlier checkpoint."""
 
+from functools import cache
+
 from recombine.analysis.claims import Claim, Judged, judge
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import LEARNED, PROBES, means, probe_of, trusted
@@ -57,34 +59,29 @@ def by_checkpoint(
     """Of each claim the verdict on the checkpoints up to each, from where the models it is about
     have learned what they saw. Not what shorter trainings would have given: rates fall towards the
     end of the whole one."""
-    until = {}
+    kept = pl.col("step").is_null()
+    # tables are made once for all claims: each remembers how it was split
 
-    def verdict_at(claim: Claim, step: int) -> Judged:
-        if step not in until:
-            until[step] = rows.filter(pl.col("step").is_null() | (pl.col("step") <= step))
-        return judge(claim, until[step], scale, run_minutes)
+    @cache
+    def until(step: int) -> Table:
+        return rows.filter(kept | (pl.col("step") <= step))
+
+    @cache
+    def without(variant: str) -> Table:
+        return rows.filter(kept | pl.col("variant").is_null() | (pl.col("variant") != variant))
 
     def course(claim: Claim) -> list[tuple[int, str]]:
         last = judge(claim, rows, scale, run_minutes)
         if not claim.trained or last.verdict not in GIVEN:
             return []
-        steps = _checkpoints(rows, _variants(claim, rows, last, scale))
-        verdicts = [(step, verdict_at(claim, step).verdict) for step in steps]
+        # the variants without whose checkpoints it would find something else, or nothing
+        about = [v for v in variants if judge(claim, without(v), scale).finding != last.finding]
+        steps = _checkpoints(rows, about)
+        verdicts = [(s, judge(claim, until(s), scale, run_minutes).verdict) for s in steps]
         return [(step, verdict) for step, verdict in verdicts if verdict in GIVEN]
 
+    variants = rows.where(kind="accuracy").unique("variant")
     return [course(claim) for claim in claims]
-
-
-def _variants(claim: Claim, rows: Table, last: Judged, scale: str) -> list[str]:
-    """The variants without whose checkpoints a claim would find something else, or nothing."""
-    found = []
-    for variant in rows.where(kind="accuracy").unique("variant"):
-        without = rows.filter(
-            pl.col("step").is_null() | pl.col("variant").is_null() | (pl.col("variant") != variant)
-        )
-        if judge(claim, without, scale).finding != last.finding:
-            found.append(variant)
-    return found
 
 
 def _checkpoints(rows: Table, variants: list[str]) -> list[int]:
