@@ -115,19 +115,19 @@ def test_families_are_compared_within_one_set_up():
         {"maskgit": (0.5,), "maskgit, few": (0.3, 0.2), "givt sure, few": (0.9,), "dit": (0.9,)}
     )
     assert claims.side_by_side(rows, "maskgit", "dit") == ["maskgit", "dit"]
-    lift, _ = claims.mixture_head_lifts(rows).parts
+    lift, _ = claims.mixture_head_lifts.measure(rows).parts
     assert lift.name == "givt sure, few - maskgit, few, level 2"
     assert (lift.estimate.value, lift.estimate.n) == (pytest.approx(0.6), 1)
     with pytest.raises(LookupError, match="mar and dit"):
-        claims.continuous_succeed(rows)
+        claims.continuous_succeed.measure(rows)
 
 
 def test_the_verdict_needs_what_is_seen():
     five = {"maskgit": (0.06,) * 5, "dit": (0.9,) * 5}
-    headline, *others = claims.maskgit_fails(rows_of(five)).parts
+    headline, *others = claims.maskgit_fails.measure(rows_of(five)).parts
     assert headline.verdict(5, False) == "supported"
     assert {p.verdict(5, False) for p in others} == {"supported"}
-    unlearned = claims.maskgit_fails(rows_of(five, seen=0.3)).parts
+    unlearned = claims.maskgit_fails.measure(rows_of(five, seen=0.3)).parts
     assert [p.verdict(5, True) for p in unlearned].count("contradicted") == 2
 
 

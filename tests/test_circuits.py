@@ -357,7 +357,7 @@ def rows_by_hand(fall: float = 0.1, seeds: int = 5, noise: float = 0.0) -> list[
 
 
 def test_heads_are_compared_at_the_threshold_that_gives_the_papers_share():
-    finding = fewer_polysemantic(Table(rows_by_hand()))
+    finding = fewer_polysemantic.measure(Table(rows_by_hand()))
     fall, layers = (part.estimate for part in finding.parts)
     assert 0.2 <= finding.measured["threshold"] < 0.3
     assert finding.measured["maskgit"] == pytest.approx(0.6)

@@ -380,7 +380,7 @@ def test_emergence_and_masking_can_fail():
 
 
 def test_the_measured_flip_lies_between_the_worlds_that_differ(good):
-    measured = concept_order_claims.order_flips(good).measured
+    measured = concept_order_claims.order_flips.measure(good).measured
     assert 0.4 < measured["U-Net, size 0.4: order flips at color"] < 0.8
     assert measured["U-Net, size 0.4: by pixels"] == pytest.approx(180 / 300, rel=0.1)
 
@@ -390,7 +390,7 @@ def test_the_power_of_the_signal_is_measured():
     for scale, power in powers.items():
         for c in COLORS:
             rows += made_up(net="DiT", color=c, main=0, scale=scale, at_color=60 / c**power)
-    measured = concept_order_claims.embedding_scale_decides(Table(rows)).measured
+    measured = concept_order_claims.embedding_scale_decides.measure(Table(rows)).measured
     for scale, power in powers.items():
         name = f"DiT: T_color goes as the signal to the power, {scale}"
         assert measured[name] == pytest.approx(-power, rel=0.1)

@@ -112,6 +112,16 @@ class Claim:
     deviations: tuple[str, ...] = ()
 
 
+def claim(id: str, paper: str = "beyond the papers", **more: Any) -> Callable[..., Claim]:
+    """Makes a Claim of a measuring function: its docstring is the statement, then `Expected: `."""
+
+    def made(measure: Callable[[Table], Finding]) -> Claim:
+        statement, expected = " ".join((measure.__doc__ or "").split()).split(" Expected: ")
+        return Claim(id, paper, statement, expected, measure, **({"trained": True} | more))
+
+    return made
+
+
 @dataclass(frozen=True)
 class Judged:
     """A claim with its verdict; `note` says why there is none, or what to mind."""

@@ -5,7 +5,7 @@ from contextlib import suppress
 from statistics import fmean
 from typing import NamedTuple
 
-from recombine.analysis.claims import Finding, Part
+from recombine.analysis.claims import Finding, Part, claim
 from recombine.analysis.estimates import Estimate, correlation, correlation_estimate, mean
 from recombine.analysis.levels import LEARNED, Curve, curve, late, seeds_of
 from recombine.analysis.table import Table
@@ -88,10 +88,16 @@ def late_gain(rows: Table, more: str, less: str, name: str) -> Estimate:
     return mean([a[s] - b[s] for s in both], -1.0, 1.0)
 
 
+@claim("B1")
 def predicts_composition(rows: Table) -> Finding:
-    """The rank correlation of each measure with level 2 over all checkpoints, seed by seed.
-    Within a family it is shown beside: families differ in more than how they depend on their
-    conditions."""
+    """The more local a model's dependence on its conditions, the better it composes, across
+    objectives and checkpoints.
+
+    Expected: rank correlation of sparse or additive dependence with level 2 >= 0.5, over all
+    checkpoints and at the end, and the other not <= -0.5"""
+    # The rank correlation of each measure with level 2 over all checkpoints, seed by seed.
+    # Within a family it is shown beside: families differ in more than how they depend on their
+    # conditions.
     found, measured, parts = points(rows), {}, []
     for name in MEASURES:
         for words, some in (("all checkpoints", found), ("at the end", at_the_end(found))):

@@ -32,7 +32,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from recombine.analysis.claims import Claim, Finding, Measured, Part
+from recombine.analysis.claims import Claim, Finding, Measured, Part, claim
 from recombine.analysis.estimates import Estimate, mean, rate_difference_of_differences
 from recombine.analysis.levels import (
     PROBES,
@@ -143,8 +143,13 @@ def beside(rows: Table, *ablations: str, probe: str | None = None) -> Measured:
     return measured(rows, {name_of(f, a): None for a in ablations for f in FAMILIES}, probe)
 
 
+@claim("B6")
 def labels_decide(rows: Table) -> Finding:
-    """Other probes stand beside the primary one."""
+    """Labels decide which family composes: conditioned on true values, DiT does and MaskGIT does
+    not; conditioned on classes, it is the other way round.
+
+    Expected: level 2, late means, open-set probe: DiT - MaskGIT >= 0.2 with values and <= -0.2
+    with classes, at least 0.5 apart"""
     parts = (
         Part("(dit - maskgit with values) - (the same with classes)", reversal(rows), 0.5, 2.0),
         gain_of(rows, "dit", "maskgit", 0.2),
@@ -164,8 +169,14 @@ def reversal(rows: Table, probe: str | None = None) -> Estimate:
     return rate_difference_of_differences(*(list(v.values()) for v in values))
 
 
+@claim("B9")
 def centres_act_like_classes(rows: Table) -> Finding:
-    """LookupError where labels make no difference: there is nothing to explain."""
+    """What labels leave open decides, not how they enter: conditioned on the centres of classes as
+    numbers, both families do as with classes.
+
+    Expected: level 2, late means, open-set probe: centres make at least 0.7 of the difference that
+    classes make, in both families"""
+    # LookupError where labels make no difference: there is nothing to explain.
     shown = beside(rows, "base", "classes", "centres")
     parts = []
     for family in FAMILIES:
@@ -193,14 +204,22 @@ def gains(rows: Table, more: str, less: str, ablations: tuple[str, ...]) -> Find
     return Finding((gain_of(rows, more, less, 0.3),), beside(rows, *ablations))
 
 
+@claim("B20")
 def rest_does_not_help(rows: Table) -> Finding:
-    """MaskGIT decides; DiT stands beside it."""
+    """Longer training, a smaller network and a lower temperature do not make MaskGIT compose.
+
+    Expected: level 2 of MaskGIT <= 0.3 with each of them; late means, open-set probe"""
     changes = ("longer", "small", "cool")
     parts = tuple(at_level(rows, name_of("maskgit", a), 2, high=0.3) for a in changes)
     return Finding(parts, beside(rows, "base", "longer", "small"))
 
 
+@claim("B23")
 def pictures_not_codes(rows: Table) -> Finding:
+    """The pictures that a model sees decide, not its tokens: both families compose where the model
+    alone is trained with wide within-class jitter, and not where its tokenizer alone is.
+
+    Expected: level 2, late means, oracle, in both families: codes <= 0.3, pictures 0.3 above it"""
     parts = []
     for family in FAMILIES:
         codes, pictures = (name_of(family, a) for a in ("codes", "pictures"))
@@ -234,22 +253,8 @@ STUDY = Study(
     settings=settings,
     jobs=jobs,
     claims=(
-        claim(
-            "B6",
-            "Labels decide which family composes: conditioned on true values, DiT does and "
-            "MaskGIT does not; conditioned on classes, it is the other way round.",
-            "level 2, late means, open-set probe: DiT - MaskGIT >= 0.2 with values and <= -0.2 "
-            "with classes, at least 0.5 apart",
-            labels_decide,
-        ),
-        claim(
-            "B9",
-            "What labels leave open decides, not how they enter: conditioned on the centres of "
-            "classes as numbers, both families do as with classes.",
-            "level 2, late means, open-set probe: centres make at least 0.7 of the difference "
-            "that classes make, in both families",
-            centres_act_like_classes,
-        ),
+        labels_decide,
+        centres_act_like_classes,
         claim(
             "B7",
             "A nuisance that moves helps: MaskGIT composes better where objects go anywhere than "
@@ -265,21 +270,8 @@ STUDY = Study(
             "means, open-set probe",
             partial(gains, more="dit", less="dit, few", ablations=("base", "few")),
         ),
-        claim(
-            "B20",
-            "Longer training, a smaller network and a lower temperature do not make MaskGIT "
-            "compose.",
-            "level 2 of MaskGIT <= 0.3 with each of them; late means, open-set probe",
-            rest_does_not_help,
-        ),
-        claim(
-            "B23",
-            "The pictures that a model sees decide, not its tokens: both families compose where "
-            "the model alone is trained with wide within-class jitter, and not where its tokenizer "
-            "alone is.",
-            "level 2, late means, oracle, in both families: codes <= 0.3, pictures 0.3 above it",
-            pictures_not_codes,
-        ),
+        rest_does_not_help,
+        pictures_not_codes,
     ),
     figures=figures,
     describe=describe,

@@ -21,7 +21,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from recombine.analysis.claims import Claim, Finding
+from recombine.analysis.claims import Finding, claim
 from recombine.analysis.levels import accuracy, at_level, gain_of, measured
 from recombine.analysis.table import Table
 from recombine.config import config
@@ -105,16 +105,31 @@ def jobs(settings: Composition, seeds: int) -> list[Job]:
     return model_jobs(settings.variants(), seeds)
 
 
+@claim(
+    "D5a",
+    "A, Fig 4a",
+    faithful=False,
+    deviations=(*DEVIATIONS, "primary probe: CNN (the paper's: linear on pixels)"),
+)
 def draws_level_two(rows: Table) -> Finding:
-    """By the CNN probe, closed-set as the paper's is; the others beside it. Of the balanced
-    embedding, or of the raw one where it alone was run."""
+    """A DiT that is conditioned on every factor's true value draws the combination two factors
+    away from all it saw.
+
+    Expected: level 2 >= 0.95, late mean, CNN probe (paper: 1.00)"""
+    # By the CNN probe, closed-set as the paper's is; the others beside it. Of the balanced
+    # embedding, or of the raw one where it alone was run.
     variant = "balanced" if rows.where(kind="accuracy", variant="balanced") else "raw"
     part = at_level(rows, variant, 2, low=0.95, probe="cnn")
     shown = measured(rows, {variant: 1.0}, "cnn") | {"embedding scale": variant}
     return Finding((part,), shown)
 
 
+@claim("B4")
 def balance_helps(rows: Table) -> Finding:
+    """The scale of the condition embedding decides composition: the same network, given the same
+    values with shape and size embedded at a small scale, draws shapes between those it knows.
+
+    Expected: balanced - raw >= 0.2 at level 1 and at level 2, late means, oracle"""
     levels, shown = (1, 2), {}
     parts = tuple(gain_of(rows, "balanced", "raw", 0.2, level, "oracle") for level in levels)
     for variant in ("balanced", "raw"):
@@ -124,8 +139,12 @@ def balance_helps(rows: Table) -> Finding:
     return Finding(parts, shown)
 
 
+@claim("B16")
 def wide_jitter_helps(rows: Table) -> Finding:
-    """The oracle, which is the strictest, decides."""
+    """Within-class jitter teaches what a value does: with 3-4x the jitter of colour and size, the
+    same network draws the unseen combination so that the oracle accepts it.
+
+    Expected: level 2, late means, oracle: wide >= 0.95, and wide - balanced >= 0.2"""
     lift = gain_of(rows, "wide", "balanced", 0.2, probe="oracle")
     reached = at_level(rows, "wide", 2, low=0.95, probe="oracle")
     return Finding((lift, reached), measured(rows, {"wide": None, "balanced": None}, "oracle"))
@@ -153,37 +172,9 @@ STUDY = Study(
     settings=settings,
     jobs=jobs,
     claims=(
-        Claim(
-            id="D5a",
-            paper="A, Fig 4a",
-            statement="A DiT that is conditioned on every factor's true value draws the "
-            "combination two factors away from all it saw.",
-            expected="level 2 >= 0.95, late mean, CNN probe (paper: 1.00)",
-            measure=draws_level_two,
-            trained=True,
-            faithful=False,
-            deviations=(*DEVIATIONS, "primary probe: CNN (the paper's: linear on pixels)"),
-        ),
-        Claim(
-            id="B4",
-            paper="beyond the papers",
-            statement="The scale of the condition embedding decides composition: the same network, "
-            "given the same values with shape and size embedded at a small scale, draws shapes "
-            "between those it knows.",
-            expected="balanced - raw >= 0.2 at level 1 and at level 2, late means, oracle",
-            measure=balance_helps,
-            trained=True,
-        ),
-        Claim(
-            id="B16",
-            paper="beyond the papers",
-            statement="Within-class jitter teaches what a value does: with 3-4x the jitter of "
-            "colour and size, the same network draws the unseen combination so that the oracle "
-            "accepts it.",
-            expected="level 2, late means, oracle: wide >= 0.95, and wide - balanced >= 0.2",
-            measure=wide_jitter_helps,
-            trained=True,
-        ),
+        draws_level_two,
+        balance_helps,
+        wide_jitter_helps,
     ),
     figures=figures,
     describe=describe,

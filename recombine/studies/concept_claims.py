@@ -5,7 +5,7 @@ there, for the seen compositions and the unseen one."""
 import math
 from statistics import fmean, median
 
-from recombine.analysis.claims import Claim, Finding, Measured, Part
+from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.concept_order import (
     shared,
 )
@@ -30,20 +30,12 @@ from recombine.analysis.estimates import (
 from recombine.analysis.prompted import Prompted, prompted_runs
 from recombine.analysis.table import Table
 from recombine.studies.concept_order_claims import (
+    DEVIATIONS,
     embedding_scale_decides,
     order_flips,
     rates_predict_order,
     shown,
 )
-
-DEVIATIONS = (
-    "learning rate 4e-4, 1,500 to 4,000 steps (the public code: 1e-3, 20,000 steps)",
-    "gradients clipped at 1 (the public code: 0.01)",
-    "one embedding of the condition for the whole network (the public code: an MLP in every block)",
-)
-
-
-"""What differs from the papers' set-up."""
 
 
 def probability(values: list[float]) -> Estimate:
@@ -51,8 +43,13 @@ def probability(values: list[float]) -> Estimate:
     return rate([clipped(v) for v in values])
 
 
+@claim("C1", "C, Fig 6; concept-space papers", faithful=False, deviations=DEVIATIONS)
 def accuracy_dips(rows: Table) -> Finding:
-    """A fall of 0.1 or more and a rise above 0.5, at every weak signal."""
+    """Where the colour signal is weak, accuracy on the unseen composition falls before it rises.
+
+    Expected: a fall of at least 0.1, then above 0.5, at every weak signal (paper: 0.25 to below
+    0.1, then 0.55); CNN probe"""
+    # A fall of 0.1 or more and a rise above 0.5, at every weak signal.
     weak = [o for o in main_line(outcomes(rows)) if o.has(weak=1)]
     if not weak:
         raise LookupError("no weak colour signal is in the settings")
@@ -76,9 +73,14 @@ def accuracy_dips(rows: Table) -> Finding:
     )
 
 
+@claim("C2", "C, section 5; concept-space papers", faithful=False, deviations=DEVIATIONS)
 def signal_speeds_learning(rows: Table) -> Finding:
-    """Over seeds: the rank correlation of signal and time, and the step of the line that falls
-    least."""
+    """The stronger the colour signal, the sooner colour is learned.
+
+    Expected: steps to learn colour fall at every step of the line, over at least 5 signals, rank
+    correlation <= -0.8 (paper: 15.7k to 3.3k); CNN probe"""
+    # Over seeds: the rank correlation of signal and time, and the step of the line that falls
+    # least.
     line = main_line(outcomes(rows))
     if len(line) < 3:
         raise LookupError("at least three colour signals are needed")
@@ -100,9 +102,15 @@ def signal_speeds_learning(rows: Table) -> Finding:
     return Finding(tuple(parts), shown(measured | {"paper at 0.2": 15700, "paper at 0.8": 3300}))
 
 
+@claim("C4", "concept-space papers", faithful=False, deviations=DEVIATIONS)
 def ability_precedes(rows: Table) -> Finding:
-    """Of each seed's runs in which the plain prompt fails: the share in which overprompting reaches
-    0.9 meanwhile."""
+    """The ability is there before it shows: prompting for more than blue succeeds while the plain
+    prompt for blue still fails.
+
+    Expected: overprompting >= 0.9 at a checkpoint where the plain prompt is <= 0.4, in most runs
+    in which it fails; CNN probe"""
+    # Of each seed's runs in which the plain prompt fails: the share in which overprompting
+    # reaches 0.9 meanwhile.
     runs = prompted_runs(rows)
     if not runs:
         raise LookupError("no run was prompted by another method")
@@ -139,9 +147,15 @@ def best_of(runs: list[Prompted], method: str) -> list[float]:
     return [value for value in best if value is not None]
 
 
+@claim("C5", "Okawa et al., Fig 6", faithful=False, deviations=DEVIATIONS)
 def joint_jumps_late(rows: Table) -> Finding:
-    """Ratios of joint to mean, seed by seed: of their largest rises, and of the steps at which they
-    are halfway."""
+    """Compositional ability emerges multiplicatively: with three concepts the joint accuracy jumps
+    late, while the mean over concepts grows smoothly.
+
+    Expected: largest rise of joint >= 1.3 times that of the mean, and halfway at least 10 % later
+    (paper: 0.47 against 0.16); joint >= 0.5 at the end; CNN probe"""
+    # Ratios of joint to mean, seed by seed: of their largest rises, and of the steps at which
+    # they are halfway.
     three = [o for o in outcomes(rows) if o.facts["background_signal"]]
     runs = dict(enumerate(c for o in three for c in o.runs.values()))
     if not runs:
@@ -171,9 +185,16 @@ SMALL = 1e-3
 """A rise that is less cannot be distinguished from none."""
 
 
+@claim("C6", "concept-space papers", faithful=False, deviations=DEVIATIONS)
 def masking_bends_back(rows: Table) -> Finding:
-    """For models conditioned on values and on classes: how far blue falls, and how much later
-    colour is learned, from no masked captions to all; and that neither goes back on the way."""
+    """Captions that leave out a colour bend the unseen composition back to the colour seen, and
+    slow learning.
+
+    Expected: blue (mean of the last quarter) falls with the share of masked captions, by 0.2 or
+    more in all and never by less than -0.02; T_color grows, never by less than a factor 0.95;
+    conditioned on values and on classes; CNN probe"""
+    # For models conditioned on values and on classes: how far blue falls, and how much later
+    # colour is learned, from no masked captions to all; and that neither goes back on the way.
     lines = by_masked_share(outcomes(rows))
     if not lines:
         raise LookupError("no masked captions, or none to compare them with")
@@ -209,128 +230,12 @@ def clipped(value: float) -> float:
 
 
 CLAIMS = (
-    Claim(
-        id="C1",
-        paper="C, Fig 6; concept-space papers",
-        statement=(
-            "Where the colour signal is weak, accuracy on the unseen composition falls before it "
-            "rises."
-        ),
-        expected=(
-            "a fall of at least 0.1, then above 0.5, at every weak signal (paper: 0.25 to below "
-            "0.1, then 0.55); CNN probe"
-        ),
-        measure=accuracy_dips,
-        trained=True,
-        faithful=False,
-        deviations=DEVIATIONS,
-    ),
-    Claim(
-        id="C2",
-        paper="C, section 5; concept-space papers",
-        statement="The stronger the colour signal, the sooner colour is learned.",
-        expected=(
-            "steps to learn colour fall at every step of the line, over at least 5 signals, rank "
-            "correlation <= -0.8 (paper: 15.7k to 3.3k); CNN probe"
-        ),
-        measure=signal_speeds_learning,
-        trained=True,
-        faithful=False,
-        deviations=DEVIATIONS,
-    ),
-    Claim(
-        id="C3",
-        paper="C, section 5; concept-space papers",
-        statement=(
-            "Which concept comes first flips with the ratio of the signals, where the rates a of "
-            "the theory meet."
-        ),
-        expected=(
-            "with each network: both orders, each in the world where the rates from pixels differ "
-            "most; and the order that they give in at least 90 % of worlds (paper: flip at 0.4 to "
-            "0.5); CNN probe"
-        ),
-        measure=order_flips,
-        trained=True,
-        faithful=False,
-        deviations=DEVIATIONS,
-    ),
-    Claim(
-        id="C4",
-        paper="concept-space papers",
-        statement=(
-            "The ability is there before it shows: prompting for more than blue succeeds while the"
-            " plain prompt for blue still fails."
-        ),
-        expected=(
-            "overprompting >= 0.9 at a checkpoint where the plain prompt is <= 0.4, in most runs "
-            "in which it fails; CNN probe"
-        ),
-        measure=ability_precedes,
-        trained=True,
-        faithful=False,
-        deviations=DEVIATIONS,
-    ),
-    Claim(
-        id="C5",
-        paper="Okawa et al., Fig 6",
-        statement=(
-            "Compositional ability emerges multiplicatively: with three concepts the joint "
-            "accuracy jumps late, while the mean over concepts grows smoothly."
-        ),
-        expected=(
-            "largest rise of joint >= 1.3 times that of the mean, and halfway at least 10 % later "
-            "(paper: 0.47 against 0.16); joint >= 0.5 at the end; CNN probe"
-        ),
-        measure=joint_jumps_late,
-        trained=True,
-        faithful=False,
-        deviations=DEVIATIONS,
-    ),
-    Claim(
-        id="C6",
-        paper="concept-space papers",
-        statement=(
-            "Captions that leave out a colour bend the unseen composition back to the colour seen,"
-            " and slow learning."
-        ),
-        expected=(
-            "blue (mean of the last quarter) falls with the share of masked captions, by 0.2 or "
-            "more in all and never by less than -0.02; T_color grows, never by less than a factor "
-            "0.95; conditioned on values and on classes; CNN probe"
-        ),
-        measure=masking_bends_back,
-        trained=True,
-        faithful=False,
-        deviations=DEVIATIONS,
-    ),
-    Claim(
-        id="B2",
-        paper="beyond the papers",
-        statement=(
-            "The rates of structured identity mapping, computed from a world's own pixels, predict"
-            " the order in which a transformer learns its factors."
-        ),
-        expected=(
-            "rank correlation of predicted and measured times >= 0.7, and the order right in >= 90"
-            " % of worlds (transformer; CNN probe)"
-        ),
-        measure=rates_predict_order,
-        trained=True,
-    ),
-    Claim(
-        id="B5",
-        paper="beyond the papers",
-        statement=(
-            "The scale of the condition embedding, not pixel contrast, makes a concept weak: the "
-            "same pictures, with conditions in units of the distance between classes, are learned "
-            "sooner and without the fall."
-        ),
-        expected=(
-            "weakest colour learned in half the steps or fewer, and the fall below 0.1 or halved "
-            "in every world learned at both scales; CNN probe"
-        ),
-        measure=embedding_scale_decides,
-        trained=True,
-    ),
+    accuracy_dips,
+    signal_speeds_learning,
+    order_flips,
+    ability_precedes,
+    joint_jumps_late,
+    masking_bends_back,
+    rates_predict_order,
+    embedding_scale_decides,
 )

@@ -22,12 +22,11 @@ Run: `recombine run interactions --scale laptop` (seconds, one core).
 """
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from recombine.analysis.claims import Check, Claim, Finding, Measured
+from recombine.analysis.claims import Check, Finding, Measured, claim
 from recombine.analysis.frames import pl
 from recombine.analysis.table import Table
 from recombine.config import config
@@ -103,7 +102,13 @@ def end(rows: Table, prior: str, study: str, world: str, composition: str) -> fl
     return some.one(composition=composition)["agreement"]
 
 
+@claim("B26", trained=False)
 def any_spread_suffices(rows: Table) -> Finding:
+    """Without within-class jitter, the prior alone decides whether a model composes; where colours
+    and sizes vary at all, it composes in the end, whatever its prior.
+
+    Expected: small blue triangles (1 as prompted for, -1 the opposite), at the end: without spread
+    < 0.5 unless products cost much, with any >= 0.99"""
     ends = {(p, a): end(rows, p, "jitter", a, "111") for p in PRIORS for a in AMOUNTS}
     without = {p: ends[p, "none"] for p in PRIORS}
     at_worst = {p: min(ends[p, a] for a in AMOUNTS[1:]) for p in PRIORS}
@@ -117,8 +122,13 @@ def any_spread_suffices(rows: Table) -> Finding:
     return Finding(parts, shown)
 
 
+@claim("B27", trained=False)
 def time_is_a_power_of_spread(rows: Table) -> Finding:
-    """With shapes apart; the other priors stand beside."""
+    """But slowly, unless its prior prefers sums: the time goes with the inverse square of the
+    spread one factor away from what was seen, and with its inverse fourth power two away.
+
+    Expected: slope of log time over log spread, shapes apart: -2 +- 0.1 for small red, -4 +- 0.1
+    for small blue triangles"""
     levels = {"level 1": "101", "level 2": "111"}
     shown = {f"{p}, {k}": exponent(rows, p, c) for p in PRIORS for k, c in levels.items()}
     parts = (
@@ -137,8 +147,13 @@ def exponent(rows: Table, prior: str, composition: str) -> float:
     return float(np.polyfit(spread, time, 1)[0])
 
 
+@claim("B28", trained=False)
 def jitter_teaches_where_it_is(rows: Table) -> Finding:
-    """With shapes apart; `alike` stands beside."""
+    """Within-class jitter teaches where it is: of triangles, among triangles. Where shapes share
+    nothing, circles that vary change no answer on triangles.
+
+    Expected: shapes apart, all unseen triangles, at all times: triangles = everywhere, circles =
+    nowhere, to 1e-6"""
     pairs = (("triangles", "everywhere"), ("circles", "nowhere"))
     gaps = {(p, a, b): gap(rows, p, a, b) for p in ("apart", "alike") for a, b in pairs}
     parts = tuple(Check(f"{a} = {b}, to 1e-6", gaps["apart", a, b] < 1e-6) for a, b in pairs)
@@ -157,7 +172,13 @@ def gap(rows: Table, prior: str, *worlds: str) -> float:
     return float(np.abs(a - b).max())
 
 
+@claim("B29", trained=False)
 def each_from_its_own(rows: Table) -> Finding:
+    """Where products cost nothing, each condition is learned from its own jitter: small red
+    triangles from sizes, large blue ones from colours, small blue ones from both.
+
+    Expected: shapes apart, at the end: all 12 of three triangles in four worlds on the expected
+    side of 0.5"""
     parts, shown = [], {}
     for composition, own in OWN.items():
         for world in WORLDS:
@@ -174,10 +195,6 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
     return plots.figures(rows, folder)
 
 
-def claim(id: str, statement: str, expected: str, measure: Callable[[Table], Finding]) -> Claim:
-    return Claim(id, "beyond the papers", statement, expected, measure)
-
-
 STUDY = Study(
     name="interactions",
     question="Why does within-class jitter teach what a label does?",
@@ -187,39 +204,10 @@ STUDY = Study(
     settings=settings,
     jobs=jobs,
     claims=(
-        claim(
-            "B26",
-            "Without within-class jitter, the prior alone decides whether a model composes; where "
-            "colours and sizes vary at all, it composes in the end, whatever its prior.",
-            "small blue triangles (1 as prompted for, -1 the opposite), at the end: without spread "
-            "< 0.5 unless products cost much, with any >= 0.99",
-            any_spread_suffices,
-        ),
-        claim(
-            "B27",
-            "But slowly, unless its prior prefers sums: the time goes with the inverse square of "
-            "the spread one factor away from what was seen, and with its inverse fourth power two "
-            "away.",
-            "slope of log time over log spread, shapes apart: -2 +- 0.1 for small red, -4 +- 0.1 "
-            "for small blue triangles",
-            time_is_a_power_of_spread,
-        ),
-        claim(
-            "B28",
-            "Within-class jitter teaches where it is: of triangles, among triangles. Where shapes "
-            "share nothing, circles that vary change no answer on triangles.",
-            "shapes apart, all unseen triangles, at all times: triangles = everywhere, circles = "
-            "nowhere, to 1e-6",
-            jitter_teaches_where_it_is,
-        ),
-        claim(
-            "B29",
-            "Where products cost nothing, each condition is learned from its own jitter: small red "
-            "triangles from sizes, large blue ones from colours, small blue ones from both.",
-            "shapes apart, at the end: all 12 of three triangles in four worlds on the expected "
-            "side of 0.5",
-            each_from_its_own,
-        ),
+        any_spread_suffices,
+        time_is_a_power_of_spread,
+        jitter_teaches_where_it_is,
+        each_from_its_own,
     ),
     figures=figures,
     widget="interactions",

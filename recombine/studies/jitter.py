@@ -25,7 +25,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
-from recombine.analysis.claims import Claim, Finding, Measured
+from recombine.analysis.claims import Finding, Measured, claim
 from recombine.analysis.levels import PROBES, accuracy, at_level, gain, gain_of, probe_of
 from recombine.analysis.table import Table
 from recombine.config import config
@@ -97,13 +97,23 @@ def beside(rows: Table, *families: Family) -> Measured:
     return shown
 
 
+@claim("B10")
 def dit_gains(rows: Table) -> Finding:
+    """Within-class jitter teaches what a label does: DiT composes better the more of it there is.
+
+    Expected: level 2 of DiT, wide - none >= 0.3, and the usual jitter between them; late means,
+    open-set probe"""
     none, usual, wide = (name_of("dit", a) for a in WITHOUT_HALF)
     steps = (gain_of(rows, usual, none, 0.0), gain_of(rows, wide, usual, 0.0))
     return Finding((gain_of(rows, wide, none, 0.3), *steps), beside(rows, "dit"))
 
 
+@claim("B18")
 def all_compose(rows: Table) -> Finding:
+    """With wide jitter all families compose, also the one of categories.
+
+    Expected: level 2 with wide jitter >= 0.5, and 0.2 above none, in all four families; late
+    means, open-set probe"""
     parts = []
     for family in FAMILIES:
         wide, none = name_of(family, "wide"), name_of(family, "none")
@@ -111,15 +121,25 @@ def all_compose(rows: Table) -> Finding:
     return Finding(tuple(parts), beside(rows, *FAMILIES))
 
 
+@claim("B19")
 def values_lead(rows: Table) -> Finding:
+    """With wide jitter families differ as the paper says: values compose better than categories.
+
+    Expected: level 2 with wide jitter: GIVT, MAR and DiT each 0.1 above MaskGIT; late means,
+    open-set probe"""
     maskgit = name_of("maskgit", "wide")
     others = [name_of(f, "wide") for f in ("dit", "mar", "givt")]
     parts = tuple(gain_of(rows, name, maskgit, 0.1) for name in others)
     return Finding(parts, beside(rows, *FAMILIES))
 
 
+@claim("B22")
 def half_separates(rows: Table) -> Finding:
-    """With the thresholds of D1 and D3."""
+    """With half of the wide jitter the order is the paper's: MAR and DiT compose and MaskGIT does
+    not.
+
+    Expected: level 2 with half jitter: MaskGIT <= 0.15, MAR and DiT >= 0.75 (paper: 0.006, 0.821,
+    0.848); late means, open-set probe"""
     names = {f: name_of(f, "half") for f in FAMILIES}
     parts = (
         at_level(rows, names["maskgit"], 2, high=0.15),
@@ -169,46 +189,10 @@ STUDY = Study(
     settings=settings,
     jobs=jobs,
     claims=(
-        Claim(
-            id="B10",
-            paper="beyond the papers",
-            statement="Within-class jitter teaches what a label does: DiT composes better the more "
-            "of it there is.",
-            expected="level 2 of DiT, wide - none >= 0.3, and the usual jitter between them; late "
-            "means, open-set probe",
-            measure=dit_gains,
-            trained=True,
-        ),
-        Claim(
-            id="B18",
-            paper="beyond the papers",
-            statement="With wide jitter all families compose, also the one of categories.",
-            expected="level 2 with wide jitter >= 0.5, and 0.2 above none, in all four families; "
-            "late means, open-set probe",
-            measure=all_compose,
-            trained=True,
-        ),
-        Claim(
-            id="B19",
-            paper="beyond the papers",
-            statement="With wide jitter families differ as the paper says: values compose better "
-            "than categories.",
-            expected="level 2 with wide jitter: GIVT, MAR and DiT each 0.1 above MaskGIT; late "
-            "means, open-set probe",
-            measure=values_lead,
-            trained=True,
-        ),
-        Claim(
-            id="B22",
-            paper="beyond the papers",
-            statement="With half of the wide jitter the order is the paper's: MAR and DiT compose "
-            "and MaskGIT does not.",
-            expected="level 2 with half jitter: MaskGIT <= 0.15, MAR and DiT >= 0.75 (paper: "
-            "0.006, "
-            "0.821, 0.848); late means, open-set probe",
-            measure=half_separates,
-            trained=True,
-        ),
+        dit_gains,
+        all_compose,
+        values_lead,
+        half_separates,
     ),
     figures=figures,
     describe=describe,

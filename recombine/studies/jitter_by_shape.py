@@ -27,7 +27,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from recombine.analysis.claims import Claim, Finding
+from recombine.analysis.claims import Finding, claim
 from recombine.analysis.levels import at_level, gain_of, measured
 from recombine.analysis.table import Table
 from recombine.config import config
@@ -78,7 +78,12 @@ def jobs(settings: JitterByShape, seeds: int) -> list[Job]:
     return model_jobs(settings.variants(), seeds)
 
 
+@claim("B21")
 def triangles_teach_triangles(rows: Table) -> Finding:
+    """Within-class jitter teaches where it is: a model draws new triangles if the triangles it saw
+    vary, and not if the circles do.
+
+    Expected: level 2, late means, oracle: triangles >= 0.5, circles <= 0.5, 0.3 between them"""
     parts = (
         gain_of(rows, "triangles", "circles", 0.3, probe="oracle"),
         at_level(rows, "triangles", 2, low=0.5, probe="oracle"),
@@ -115,18 +120,7 @@ STUDY = Study(
     },
     settings=settings,
     jobs=jobs,
-    claims=(
-        Claim(
-            id="B21",
-            paper="beyond the papers",
-            statement="Within-class jitter teaches where it is: a model draws new triangles if the "
-            "triangles it saw vary, and not if the circles do.",
-            expected="level 2, late means, oracle: triangles >= 0.5, circles <= 0.5, 0.3 between "
-            "them",
-            measure=triangles_teach_triangles,
-            trained=True,
-        ),
-    ),
+    claims=(triangles_teach_triangles,),
     figures=figures,
     describe=describe,
     sensitivity=True,

@@ -3,7 +3,7 @@ smallest values over all seeds."""
 
 from statistics import fmean
 
-from recombine.analysis.claims import Check, Claim, Finding
+from recombine.analysis.claims import Check, Finding, claim
 from recombine.analysis.table import Table
 
 FLOAT = 1e-9
@@ -17,7 +17,12 @@ def values(rows: Table, name: str) -> list[float]:
     return [float(v) for v in rows.column(name)]
 
 
+@claim("L1", "B, Lemma 1", trained=False)
 def compositions_are_local(rows: Table) -> Finding:
+    """A conditional projective composition (CPC) has a local conditional score (LCS) at every
+    noise level.
+
+    Expected: foreign pixels and foreign conditions have effect <= 1e-9 in float64"""
     cpc = rows.where(kind="locality", law="CPC")
     pixels, conditions = max(values(cpc, "worst_pixel")), max(values(cpc, "worst_condition"))
     sigmas = values(cpc, "sigma")
@@ -36,12 +41,18 @@ def compositions_are_local(rows: Table) -> Finding:
     return Finding(checks, measured)
 
 
+@claim("L2", "B, Lemma 1", trained=False)
 def only_compositions_are_local(rows: Table) -> Finding:
-    """One direction: a law that is no CPC has foreign derivatives at every level (a thousand times
-    what counts as zero), and at its worst level they are a real share of the Jacobian; at low noise
-    few pictures lie between modes, where they matter. The other: integrated local scores have no
-    interaction, and blocks of their samples share no bits, while those of the joint denoiser share
-    as many as the data's."""
+    """A local conditional score is the score of a CPC; data that is no CPC has cross-block
+    derivatives.
+
+    Expected: both directions: cross-block derivatives well above 0; local scores integrate and
+    sample to independent blocks"""
+    # One direction: a law that is no CPC has foreign derivatives at every level (a thousand
+    # times what counts as zero), and at its worst level they are a real share of the Jacobian;
+    # at low noise few pictures lie between modes, where they matter. The other: integrated
+    # local scores have no interaction, and blocks of their samples share no bits, while those
+    # of the joint denoiser share as many as the data's.
     no_cpc = rows.where(kind="locality", law="no CPC")
     share, foreign = values(no_cpc, "pixel_share"), min(values(no_cpc, "worst_pixel"))
     peaks = [max(values(mine, "pixel_share")) for mine in no_cpc.by("seed").values()]
@@ -69,7 +80,12 @@ def only_compositions_are_local(rows: Table) -> Finding:
     return Finding(checks, measured)
 
 
+@claim("L3", "B, Lemma 3", trained=False)
 def noise_spends_the_score_error(rows: Table) -> Finding:
+    """Near a CPC: KL(p_t, q_t) falls with noise, and the score error above a level is twice the KL
+    left there.
+
+    Expected: monotone; integral within 2 % of the KL at every level"""
     levels = rows.where(kind="kl")
     worst = max(abs(r - 1) for r in values(levels, "ratio"))
     rises = 0
@@ -95,7 +111,12 @@ def noise_spends_the_score_error(rows: Table) -> Finding:
     return Finding(checks, measured)
 
 
+@claim("L4", "B, Lemma 2", trained=False)
 def orthogonality_is_a_hint(rows: Table) -> Finding:
+    """Orthogonality of d_i = mu_i - mu_b is necessary, not sufficient, and depends on coordinates.
+
+    Expected: cosine 0 under a CPC and its rotation; 0 in a law that is no CPC; a skewed map breaks
+    it"""
     pairs = rows.where(kind="cosine")
     largest: dict[str, float] = {}
     for case, some in pairs.by("case").items() if len(pairs) else ():
@@ -117,7 +138,13 @@ def orthogonality_is_a_hint(rows: Table) -> Finding:
     return Finding(checks, measured)
 
 
+@claim("L5", "Projective Composition, Fig 12", trained=False)
 def backgrounds_decide(rows: Table) -> Finding:
+    """Eight lamps, composing {0, 2, 4, 6}: the empty background composes, Bayes composition does
+    not, clutter repairs it.
+
+    Expected: all lit in >= 95 % over empty and cluttered backgrounds, in <= 5 % over the average
+    of the parts"""
     lamps = rows.where(kind="lamps")
     names = ("empty", "average", "empty, cluttered", "average, cluttered")
     lit = {name: values(lamps.where(background=name), "all_lit") for name in names}
@@ -132,7 +159,13 @@ def backgrounds_decide(rows: Table) -> Finding:
     return Finding((*works, fails), measured)
 
 
+@claim("L6", "Projective Composition, Thm 5.3, 6.1", trained=False)
 def rotations_are_safe(rows: Table) -> Finding:
+    """Composition is exact under factorised conditionals at all t; in feature space only
+    orthogonal maps are safe.
+
+    Expected: composed = exact denoiser (<= 1e-9); a rotation is exact; skew and swirl miss the
+    composition by over twice the floor"""
     off = max(values(rows.where(kind="exact"), "off"))
     mismatch = {m: max(values(rows.where(kind="mismatch", map=m), "off")) for m in MAPS}
     distance = {m: values(rows.where(kind="map", map=m), "composed") for m in MAPS}
@@ -155,76 +188,10 @@ def rotations_are_safe(rows: Table) -> Finding:
 
 
 CLAIMS = (
-    Claim(
-        id="L1",
-        paper="B, Lemma 1",
-        statement=(
-            "A conditional projective composition (CPC) has a local conditional score (LCS) at "
-            "every noise level."
-        ),
-        expected="foreign pixels and foreign conditions have effect <= 1e-9 in float64",
-        measure=compositions_are_local,
-    ),
-    Claim(
-        id="L2",
-        paper="B, Lemma 1",
-        statement=(
-            "A local conditional score is the score of a CPC; data that is no CPC has cross-block "
-            "derivatives."
-        ),
-        expected=(
-            "both directions: cross-block derivatives well above 0; local scores integrate and "
-            "sample to independent blocks"
-        ),
-        measure=only_compositions_are_local,
-    ),
-    Claim(
-        id="L3",
-        paper="B, Lemma 3",
-        statement=(
-            "Near a CPC: KL(p_t, q_t) falls with noise, and the score error above a level is twice"
-            " the KL left there."
-        ),
-        expected="monotone; integral within 2 % of the KL at every level",
-        measure=noise_spends_the_score_error,
-    ),
-    Claim(
-        id="L4",
-        paper="B, Lemma 2",
-        statement=(
-            "Orthogonality of d_i = mu_i - mu_b is necessary, not sufficient, and depends on "
-            "coordinates."
-        ),
-        expected=(
-            "cosine 0 under a CPC and its rotation; 0 in a law that is no CPC; a skewed map breaks"
-            " it"
-        ),
-        measure=orthogonality_is_a_hint,
-    ),
-    Claim(
-        id="L5",
-        paper="Projective Composition, Fig 12",
-        statement=(
-            "Eight lamps, composing {0, 2, 4, 6}: the empty background composes, Bayes composition"
-            " does not, clutter repairs it."
-        ),
-        expected=(
-            "all lit in >= 95 % over empty and cluttered backgrounds, in <= 5 % over the average "
-            "of the parts"
-        ),
-        measure=backgrounds_decide,
-    ),
-    Claim(
-        id="L6",
-        paper="Projective Composition, Thm 5.3, 6.1",
-        statement=(
-            "Composition is exact under factorised conditionals at all t; in feature space only "
-            "orthogonal maps are safe."
-        ),
-        expected=(
-            "composed = exact denoiser (<= 1e-9); a rotation is exact; skew and swirl miss the "
-            "composition by over twice the floor"
-        ),
-        measure=rotations_are_safe,
-    ),
+    compositions_are_local,
+    only_compositions_are_local,
+    noise_spends_the_score_error,
+    orthogonality_is_a_hint,
+    backgrounds_decide,
+    rotations_are_safe,
 )

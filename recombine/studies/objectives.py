@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from recombine.analysis import condition_dependence
-from recombine.analysis.claims import Claim, Finding, Part
+from recombine.analysis.claims import Finding, Part, claim
 from recombine.analysis.estimates import rate
 from recombine.analysis.levels import at_level, gain_of, level_mean, measured, probe_of
 from recombine.analysis.table import Table
@@ -124,9 +124,14 @@ def jobs(settings: Objectives, seeds: int) -> list[Job]:
     return model_jobs(settings.variants(), seeds)
 
 
+@claim("D1", "A, Fig 3a", faithful=False, deviations=DEVIATIONS)
 def maskgit_fails(rows: Table) -> Finding:
-    """It must fail by itself: not for want of training, nor for a tokenizer or a task at which
-    everything fails."""
+    """MaskGIT, which predicts categories, fails at level 2.
+
+    Expected: level 2 <= 0.15 and seen >= 0.8, late means (paper: 0.006, 0.866); DiT >= 0.5, the
+    tokenizer >= 0.9"""
+    # It must fail by itself: not for want of training, nor for a tokenizer or a task at which
+    # everything fails.
     ceiling = rows.where(kind="ceiling", variant="maskgit", probe=probe_of(rows))
     limits = [level_mean(ceiling.where(seed=s), 2) for s in sorted(ceiling.unique("seed"))]
     parts = (
@@ -138,12 +143,21 @@ def maskgit_fails(rows: Table) -> Finding:
     return Finding(parts, measured(rows, {k: PAPER[k] for k in ("maskgit", "dit")}))
 
 
+@claim("D2", "A, Fig 3b", faithful=False, deviations=DEVIATIONS)
 def mixture_head_lifts(rows: Table) -> Finding:
+    """Replacing only the categorical head by a mixture of Gaussians lifts level 2.
+
+    Expected: level 2 of GIVT - level 2 of MaskGIT >= 0.5, late means (paper: 0.697 against 0.006)
+    """
     part = gain_of(rows, "givt", "maskgit", 0.5)
     return Finding((part,), measured(rows, {k: PAPER[k] for k in ("maskgit", "givt")}))
 
 
+@claim("D3", "A, Fig 3c and d", faithful=False, deviations=DEVIATIONS)
 def continuous_succeed(rows: Table) -> Finding:
+    """MAR and DiT succeed too: masking against denoising does not decide it.
+
+    Expected: level 2 >= 0.75 for both, late means (paper: 0.821, 0.848)"""
     parts = tuple(at_level(rows, k, 2, low=0.75) for k in ("mar", "dit"))
     return Finding(parts, measured(rows, {k: PAPER[k] for k in ("mar", "dit")}))
 
@@ -169,47 +183,10 @@ STUDY = Study(
     settings=settings,
     jobs=jobs,
     claims=(
-        Claim(
-            id="D1",
-            paper="A, Fig 3a",
-            statement="MaskGIT, which predicts categories, fails at level 2.",
-            expected="level 2 <= 0.15 and seen >= 0.8, late means (paper: 0.006, 0.866); DiT >= 0.5, the "
-            "tokenizer >= 0.9",
-            measure=maskgit_fails,
-            trained=True,
-            faithful=False,
-            deviations=DEVIATIONS,
-        ),
-        Claim(
-            id="D2",
-            paper="A, Fig 3b",
-            statement="Replacing only the categorical head by a mixture of Gaussians lifts level 2.",
-            expected="level 2 of GIVT - level 2 of MaskGIT >= 0.5, late means (paper: 0.697 against 0.006)",
-            measure=mixture_head_lifts,
-            trained=True,
-            faithful=False,
-            deviations=DEVIATIONS,
-        ),
-        Claim(
-            id="D3",
-            paper="A, Fig 3c and d",
-            statement="MAR and DiT succeed too: masking against denoising does not decide it.",
-            expected="level 2 >= 0.75 for both, late means (paper: 0.821, 0.848)",
-            measure=continuous_succeed,
-            trained=True,
-            faithful=False,
-            deviations=DEVIATIONS,
-        ),
-        Claim(
-            id="B1",
-            paper="beyond the papers",
-            statement="The more local a model's dependence on its conditions, the better it composes, across objectives and "
-            "checkpoints.",
-            expected="rank correlation of sparse or additive dependence with level 2 >= 0.5, over all checkpoints and at the "
-            "end, and the other not <= -0.5",
-            measure=condition_dependence.predicts_composition,
-            trained=True,
-        ),
+        maskgit_fails,
+        mixture_head_lifts,
+        continuous_succeed,
+        condition_dependence.predicts_composition,
     ),
     figures=figures,
     describe=describe,

@@ -19,7 +19,6 @@ Run: `recombine run receptive-field --scale laptop` (Exp 3L, four reaches, small
 from dataclasses import field, replace
 from typing import Literal, get_args
 
-from recombine.analysis.claims import Claim
 from recombine.analysis.receptive_field import best_reach_lies_between, fullness_predicts_misses
 from recombine.config import config
 from recombine.pipeline.job import Job
@@ -105,28 +104,8 @@ STUDY = Study(
     jobs=jobs,
     facts=variant_facts,
     claims=(
-        Claim(
-            id="B13",
-            paper="beyond the papers",
-            statement="A local network's patch must hold an object and no more locations than "
-            "training conditions on: as it grows, K_max rises and falls again.",
-            expected="K_max at the reach in between that is best on average exceeds those of the "
-            "smallest and of the largest reach by >= 2 (mean over seeds), and at that reach 95 % "
-            "of objects fit into the patch",
-            measure=best_reach_lies_between,
-            trained=True,
-        ),
-        Claim(
-            id="B15",
-            paper="beyond the papers",
-            statement="Local networks miss locations where their patches hold more of them than "
-            "training conditions on: how full patches are, known from the world alone, predicts "
-            "the misses of every reach, conditioned on one object or on all.",
-            expected="rank correlation of the share of nine locations missed and the share of "
-            "patches too full >= 0.8 within each seed, over 8 networks or more, of Exps 2L and 3L",
-            measure=fullness_predicts_misses,
-            trained=True,
-        ),
+        best_reach_lies_between,
+        fullness_predicts_misses,
     ),
     figures=plots.figures,
     run_minutes=RUN_MINUTES,

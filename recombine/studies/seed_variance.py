@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from recombine.analysis.claims import Check, Claim, Finding, Measured, Part
+from recombine.analysis.claims import Check, Finding, Measured, Part, claim
 from recombine.analysis.estimates import Estimate
 from recombine.analysis.levels import PROBES, curve, late, probe_of, seeds_of
 from recombine.analysis.table import Table
@@ -143,7 +143,12 @@ def chance_of_share(table: np.ndarray) -> float:
     return float((shares >= shares_between(table) - 1e-12).mean())
 
 
+@claim("B11")
 def tokenizer_decides(rows: Table) -> Finding:
+    """Which tokenizer a model got decides more than its own seed.
+
+    Expected: half or more of the variance of level 2 lies between tokenizers, by chance in at most
+    5 % of all regroupings, in both families; late means, open-set probe"""
     parts: list[Part | Check] = []
     shown: Measured = {}
     for family in FAMILIES:
@@ -202,18 +207,7 @@ STUDY = Study(
     },
     settings=settings,
     jobs=jobs,
-    claims=(
-        Claim(
-            id="B11",
-            paper="beyond the papers",
-            statement="Which tokenizer a model got decides more than its own seed.",
-            expected="half or more of the variance of level 2 lies between tokenizers, by chance "
-            "in "
-            "at most 5 % of all regroupings, in both families; late means, open-set probe",
-            measure=tokenizer_decides,
-            trained=True,
-        ),
-    ),
+    claims=(tokenizer_decides,),
     figures=figures,
     describe=describe,
     sensitivity=True,

@@ -3,23 +3,13 @@ a number, it stands beside the measured one under the name `..._expected`, `..._
 `..._paper`."""
 
 import math
-from collections.abc import Callable
 
-from recombine.analysis.claims import Check, Claim, Finding, Part
+from recombine.analysis.claims import Check, Claim, Finding, Part, claim
 from recombine.analysis.estimates import Estimate
 from recombine.analysis.table import Table
 from recombine.metrics.intervals import wilson
 
-Measure = Callable[[Table], Finding]
-
-
-def claim(id: str, where: str, expected: str) -> Callable[[Measure], Claim]:
-    """Makes a measuring function, whose docstring is the statement, into a Claim."""
-
-    def made(measure: Measure) -> Claim:
-        return Claim(id, f"Yang et al. 2025, {where}", measure.__doc__ or "", expected, measure)
-
-    return made
+PAPER = "Yang et al. 2025, "
 
 
 def some(rows: Table, **equal: object) -> Table:
@@ -47,9 +37,11 @@ def apart(many: dict, few: dict) -> Estimate:
     return Estimate(a.value - b.value, a.low - b.high, a.high - b.low, min(a.n, b.n), ())
 
 
-@claim("T1", "Sec 2", "error of order 1/sqrt(s n)")
+@claim("T1", PAPER + "Sec 2", trained=False)
 def t1(rows: Table) -> Finding:
-    """The second moment of the data is diag(mu^2/s + sigma^2)."""
+    """The second moment of the data is diag(mu^2/s + sigma^2).
+
+    Expected: error of order 1/sqrt(s n)"""
     all_sizes = some(rows, kind="t1")
     scaled = {(r["case"], r["n"]): r["scaled"] for r in all_sizes}
     few, many = min(all_sizes.column("n")), max(all_sizes.column("n"))
@@ -61,9 +53,11 @@ def t1(rows: Table) -> Finding:
     return Finding((Check("error times sqrt(s n) < 5, and grows by less than 2", holds),), measured)
 
 
-@claim("T2", "Eq 4.3", "within 1e-10; ratio 2.000")
+@claim("T2", PAPER + "Eq 4.3", trained=False)
 def t2(rows: Table) -> Finding:
-    """Growth - suppression - noise is the vector field; gradient flow on U is exactly twice it."""
+    """Growth - suppression - noise is the vector field; gradient flow on U is exactly twice it.
+
+    Expected: within 1e-10; ratio 2.000"""
     cases = some(rows, kind="t2")
     error = max(cases.column("error") + cases.column("gap"))
     worst = max(cases.column("ratio"), key=lambda r: abs(r - 2))
@@ -74,10 +68,12 @@ def t2(rows: Table) -> Finding:
     return Finding(checks, {"error": error, "ratio": worst, "ratio_expected": 2.0})
 
 
-@claim("T3", "Thm 4.1", "within 1e-8; within 5 %")
+@claim("T3", PAPER + "Thm 4.1", trained=False)
 def t3(rows: Table) -> Finding:
     """The one-layer closed form is exact, and SGD takes -ln(.2) d / (2 lr a_k) steps to 80 % (no
-    bias, small start)."""
+    bias, small start).
+
+    Expected: within 1e-8; within 5 %"""
     exact, unbiased = rows.one(kind="t3.exact"), list(some(rows, kind="t3.sgd", bias=0))
     off = [abs(r["steps"] / r["expected"] - 1) if r.get("steps") else 1.0 for r in unbiased]
     weak = rows.one(kind="t3.sgd", bias=1, concept=1)
@@ -97,10 +93,12 @@ def t3(rows: Table) -> Finding:
     return Finding(checks, measured)
 
 
-@claim("T4", "Fig 2", "mu=(1,2), sigma2=.05: one flip, at sigma1 = 1.226")
+@claim("T4", PAPER + "Fig 2", trained=False)
 def t4(rows: Table) -> Finding:
     """The concept with the larger a_k is learned first; the order flips where diversity outweighs
-    signal."""
+    signal.
+
+    Expected: mu=(1,2), sigma2=.05: one flip, at sigma1 = 1.226"""
     law = math.sqrt(0.05**2 + 1.5)
     checks, measured = [], {"flip_law": law}
     for model in ("one layer", "two layers"):
@@ -124,10 +122,12 @@ def flips(sweep: Table) -> list[float]:
     return at
 
 
-@claim("T5", "Sec 4", "within 2 %")
+@claim("T5", PAPER + "Sec 4", trained=False)
 def t5(rows: Table) -> Finding:
-    """Terminal slowing: the log-distance falls with slope -a_min (one layer), -2 a_min (two layers,
-    paper time)."""
+    """Terminal slowing: the log-distance falls with slope -a_min (one layer), -2 a_min (two
+    layers, paper time).
+
+    Expected: within 2 %"""
     slopes = some(rows, kind="t5")
     checks, measured = [], {}
     for model in ("one layer", "two layers"):
@@ -151,14 +151,12 @@ T6 = {
 """What is expected of the reference run, and how far off it may be."""
 
 
-@claim(
-    "T6",
-    "Sec 4.2",
-    "L/L0 min .1315 at 1.73, max .1635 at 3.31, then 0; train loss monotone; w12 peaks at .1015 "
-    "where w22=.758",
-)
+@claim("T6", PAPER + "Sec 4.2", trained=False)
 def t6(rows: Table) -> Finding:
-    """Swing-by in the symmetric two-layer model, mu=(1,2), sigma=.05, W(0)=.01[[1,.9],[.9,1]]."""
+    """Swing-by in the symmetric two-layer model, mu=(1,2), sigma=.05, W(0)=.01[[1,.9],[.9,1]].
+
+    Expected: L/L0 min .1315 at 1.73, max .1635 at 3.31, then 0; train loss monotone; w12 peaks at
+    .1015 where w22=.758"""
     run = rows.one(kind="t6.summary")
     measured = {k: run[k] for k in T6} | {f"{k}_expected": v for k, (v, _) in T6.items()}
     measured |= {"end": run["end"], "train_rise": run["train_rise"], "w22_law": run["w22_law"]}
@@ -173,10 +171,12 @@ def t6(rows: Table) -> Finding:
 ABSENT = ("rho <= 0", "one layer", "zero mean, width >= 64", "sigma >= 2")
 
 
-@claim("T7", "App E", "relative rise < 1e-4")
+@claim("T7", PAPER + "App E", trained=False)
 def t7(rows: Table) -> Finding:
     """No swing-by with rho <= 0, one layer and a small start, a wide zero-mean start, or sigma >=
-    2."""
+    2.
+
+    Expected: relative rise < 1e-4"""
     rises = {why: max(some(rows, kind="t7", why=why).column("rise")) for why in ABSENT}
     measured = {f"rise, {why}": rise for why, rise in rises.items()}
     large = rows.one(kind="t7", why="one layer, large start")
@@ -190,9 +190,11 @@ def t7(rows: Table) -> Finding:
     return Finding(checks, measured)
 
 
-@claim("T8", "Sec 4.2, law derived here", "within 2 % for omega <= .01")
+@claim("T8", PAPER + "Sec 4.2, law derived here", trained=False)
 def t8(rows: Table) -> Finding:
-    """The weak concept waits: half-time ln((1-S)/S)/(2 a_1) with S = omega (1 - rho^2)."""
+    """The weak concept waits: half-time ln((1-S)/S)/(2 a_1) with S = omega (1 - rho^2).
+
+    Expected: within 2 % for omega <= .01"""
     small = [r for r in some(rows, kind="t8") if r["omega"] <= 0.01]
     off = max(abs(r["half"] / r["law"] - 1) for r in small)
     one = rows.one(kind="t8", omega=0.01, rho=0.9)
@@ -201,9 +203,11 @@ def t8(rows: Table) -> Finding:
     return Finding((Check("half-time within 2 %", off < 0.02),), measured)
 
 
-@claim("T9", "Fig 8-9", "3 in the listed case; over starts .18 +- .08 with A, .59 +- .10 with A^2")
+@claim("T9", PAPER + "Fig 8-9", trained=False)
 def t9(rows: Table) -> Finding:
-    """s concepts give up to s descents."""
+    """s concepts give up to s descents.
+
+    Expected: 3 in the listed case; over starts .18 +- .08 with A, .59 +- .10 with A^2"""
     listed = rows.one(kind="t9.listed", variant="A")["descents"]
     shares = some(rows, kind="t9.share")
     triple = {v: shares.one(setting="triple", variant=v, descents=3) for v in ("A", "A^2")}
@@ -227,9 +231,11 @@ def t9(rows: Table) -> Finding:
     return Finding(parts, measured)
 
 
-@claim("T10", "Fig 17", "OOD rise > 1 %, train rise none")
+@claim("T10", PAPER + "Fig 17", trained=False)
 def t10(rows: Table) -> Finding:
-    """Train loss is monotone while OOD loss is not, in the same run."""
+    """Train loss is monotone while OOD loss is not, in the same run.
+
+    Expected: OOD rise > 1 %, train rise none"""
     flow, deep = rows.one(kind="t6.summary"), rows.one(kind="t12", depth=4, d=3)
     measured = {"flow_ood_rise": flow["rise"], "flow_train_rise": flow["train_rise"]}
     measured |= {"sgd_largest_ood_rise": deep["largest"]}
@@ -241,9 +247,11 @@ def t10(rows: Table) -> Finding:
     return Finding(checks, measured)
 
 
-@claim("T11", "Fig 16", "shift < 2 % of |x^|; the same verdict in > 95 % of seeds")
+@claim("T11", PAPER + "Fig 16", trained=False)
 def t11(rows: Table) -> Finding:
-    """Removing the training points near the OOD point hardly changes its trajectory."""
+    """Removing the training points near the OOD point hardly changes its trajectory.
+
+    Expected: shift < 2 % of |x^|; the same verdict in > 95 % of seeds"""
     printed, hard = sorted(some(rows, kind="t11"), key=lambda r: r["sigma"])
     measured = {
         "points_removed": printed["removed"],
@@ -265,9 +273,11 @@ T12_PAPER = {(1, 3): 0.0, (2, 3): 0.125, (3, 3): 0.3125, (4, 3): 0.4375, (4, 64)
 dimension."""
 
 
-@claim("T12", "Fig 2c, 13", "shares of seeds in that order, the ends apart by their 95 % intervals")
+@claim("T12", PAPER + "Fig 2c, 13", trained=False)
 def t12(rows: Table) -> Finding:
-    """Swing-by in networks trained by SGD grows with depth and shrinks with dimension."""
+    """Swing-by in networks trained by SGD grows with depth and shrinks with dimension.
+
+    Expected: shares of seeds in that order, the ends apart by their 95 % intervals"""
     cells = [(1, 3), (2, 3), (3, 3), (4, 3), (4, 2), (4, 8), (4, 64)]
     at = {(depth, d): rows.one(kind="t12", depth=depth, d=d) for depth, d in cells}
     measured = {f"depth_{k}_d_{d}": row["share"] for (k, d), row in at.items()}
@@ -284,11 +294,11 @@ def t12(rows: Table) -> Finding:
     return Finding(parts, measured)
 
 
-@claim(
-    "T13", "App B", ">= 92 % of comparable non-origin pairs at every moment of the first 6 epochs"
-)
+@claim("T13", PAPER + "App B", trained=False)
 def t13(rows: Table) -> Finding:
-    """Early in training the losses of the 2^s probes are ordered along the hypercube."""
+    """Early in training the losses of the 2^s probes are ordered along the hypercube.
+
+    Expected: >= 92 % of comparable non-origin pairs at every moment of the first 6 epochs"""
     nets = ("one layer", "two layers, ReLU")
     low = {net: min(some(rows, kind="t13", net=net).column("share")) for net in nets}
     unbiased = [(net, some(rows, kind="t13", net=f"{net}, no bias")) for net in nets]
@@ -298,14 +308,13 @@ def t13(rows: Table) -> Finding:
     return Finding(tuple(Check(net, share >= 0.92) for net, share in low.items()), measured)
 
 
-@claim(
-    "T14",
-    "Fig 5, 10",
-    "rise < .002 with A, .050 with A^2; the W recurrence turns negative, the U update learns",
-)
+@claim("T14", PAPER + "Fig 5, 10", trained=False)
 def t14(rows: Table) -> Finding:
     """Published figures integrate A^2 for A, and the W-recurrence leaves the PSD cone: the failure
-    to learn is an artefact."""
+    to learn is an artefact.
+
+    Expected: rise < .002 with A, .050 with A^2; the W recurrence turns negative, the U update
+    learns"""
     rise = {v: rows.one(kind="t14.fig5", variant=v)["rise"] for v in ("A", "A^2")}
     w, u = (rows.one(kind="t14.fig10", update=name) for name in ("W recurrence", "U update"))
     cone_w, cone_u = (rows.one(kind="t14.cone", update=k) for k in ("W recurrence", "U update"))
