@@ -379,7 +379,7 @@ def test_the_verdict_on_heads_follows_from_rows(how, expected):
 
 
 def test_circuits_are_compared_pair_by_pair():
-    finding = circuits_separate(Table(rows_by_hand()))
+    finding = circuits_separate.measure(Table(rows_by_hand()))
     assert [part.estimate.value for part in finding.parts] == pytest.approx([0.1, 0.1, 0.2, 0.2])
     assert finding.measured["pairs lower"] == "28 of 28"
     groups = [finding.measured[f"maskgit, {k} shared"] for k in (0, 1, 2)]
