@@ -22,7 +22,18 @@ STUDIES = sorted(path.parent.name for path in RESULTS.glob("*/study.json"))
 FILES = [path for path in RESULTS.rglob("*") if path.is_file() and path.name != "index.html"]
 OLD_COLUMNS = {"marks", "mark", "hits", "luck", "gone", "complete", "right", "told", "asked", "way"}
 OLD_COLUMNS |= {"echo", "untold", "study"}
-OLD_VALUES = {"wary", "read", "between", "course", "asked", "over", "told", "plain", "varied", "train"}
+OLD_VALUES = {
+    "wary",
+    "read",
+    "between",
+    "course",
+    "asked",
+    "over",
+    "told",
+    "plain",
+    "varied",
+    "train",
+}
 AGAIN = "recombine claims results --again"
 NAMED = ("kind", "probe", "variant", "world", "method", "space", "mirrors")
 """Columns that hold names."""
