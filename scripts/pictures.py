@@ -8,6 +8,7 @@ from typing import NamedTuple
 from PIL import Image, ImageDraw, ImageFont
 
 from recombine.analysis.levels import PROBES
+from recombine.analysis.scenes import PAPER, reached
 from recombine.plots.sheets import sheet_path
 from recombine.plots.style import INK, LEVELS
 from recombine.report.read import Results, read_results
@@ -182,25 +183,25 @@ def length(results: Path) -> Image.Image:
     """Pictures for 1, 3, 6 and 9 locations by models trained on one to three objects, and K_max
     beside the paper's."""
     study = read_results(results / "length")
-    measured = {name: value for claim in study.claims for name, value in claim.measured.items()}
     count = study.rows.where(kind="count")
+    run = {v: words for v, words in EXPERIMENTS.items() if count.where(variant=v)}
     numbers = sorted(count.unique("locations"))
     left, wide = 196, EACH * (SIDE + 2) + 2 * GAP
     right = left + len(LOCATIONS) * wide + 45
-    page = Image.new("RGB", (right + 65, 40 + len(EXPERIMENTS) * (SIDE + GAP)), "white")
+    page = Image.new("RGB", (right + 65, 40 + len(run) * (SIDE + GAP)), "white")
     pen = ImageDraw.Draw(page)
     for k, number in enumerate(LOCATIONS):
         title = f"{number} location{'s' if number > 1 else ''}"
         pen.text((left + k * wide + wide / 2 - GAP, 20), title, INK, font(17), "mm")
     pen.text((right, 20), "K_max (paper)", INK, font(15), "mm")
-    for i, (variant, condition) in enumerate(EXPERIMENTS.items()):
+    for i, (variant, condition) in enumerate(run.items()):
         y = 40 + i * (SIDE + GAP)
         name = variant.partition(",")[0].replace("exp", "Exp ")
         pen.text((left - 14, y + SIDE / 2 - 22), name, INK, font(17), "rm")
         at = (left - 14, y + SIDE / 2 + 10)
         pen.multiline_text(at, condition, INK, font(15), "rm", align="right")
-        paper = measured.get(f"paper_{variant}", "fails")
-        pen.text((right, y + SIDE / 2), f"{measured[variant]:.3g} ({paper})", INK, font(17), "mm")
+        k, paper = fmean(reached(study.rows, variant).values()), PAPER.get(variant, "fails")
+        pen.text((right, y + SIDE / 2), f"{k:.3g} ({paper})", INK, font(17), "mm")
         last = max(count.where(variant=variant).unique("step"))
         with Image.open(sheet_path(study.folder / "figures", variant, 0, last)) as sheet:
             for k, number in enumerate(LOCATIONS):

@@ -33,7 +33,7 @@ def note(claim: Claim, rows: Table) -> str:
 
 def detector_rows(exact: dict[int, float], most: int = 12) -> list[dict]:
     """A detector that is perfect but for some numbers of objects."""
-    names = ("exact_count", "exact_match", "full_recall", "recall")
+    names = ("exact_count", "exact_match", "full_recall", "matched", "recall")
     share = {k: dict.fromkeys(names, exact.get(k, 1.0)) for k in range(most + 1)}
     rows = [{"kind": "detector", "objects": k, **share[k]} for k in share]
     return rows + [{"kind": "real", "locations": k, "n": 128, **share[k]} for k in share if k]

@@ -141,7 +141,7 @@ def test_a_curve_tells_full_recall_exact_count_and_exact_match_apart():
 def rows(match: list[float], recall: list[float] | None = None) -> list[dict]:
     pairs = zip(match, recall or match, strict=True)
     return [
-        {"locations": k, "exact_match": r, "full_recall": c} for k, (r, c) in enumerate(pairs, 1)
+        {"locations": k, "matched": r, "full_recall": c} for k, (r, c) in enumerate(pairs, 1)
     ]
 
 
@@ -171,9 +171,21 @@ def test_k_max_is_where_the_curve_first_falls_below_the_threshold():
     assert k_max(rows([1.0, 0.9, 0.7, 0.5]), threshold=0.8) == 2
 
 
-def test_k_max_without_the_total_needs_full_recall_only():
+def test_k_max_of_another_column():
     mixed = rows([0.9, 0.3, 0.2, 0.1], [1.0, 0.9, 0.8, 0.3])
-    assert (k_max(mixed), k_max(mixed, total=False)) == (1, 3)
+    assert (k_max(mixed), k_max(mixed, "full_recall")) == (1, 3)
+
+
+def test_a_match_allows_as_many_further_objects_as_training_pictures_hold():
+    """Two locations, both located, with no, one and two further objects."""
+    two, more = [(0.2, 0.2), (0.8, 0.8)], [(0.2, 0.8), (0.8, 0.2)]
+    detected = layout(two, [*two, more[0]], [*two, *more])
+    locations = layout(two, two, two)
+    for spare, share in enumerate((1 / 3, 2 / 3, 1.0)):
+        (made,) = curve(detected, locations, spare=spare)
+        assert made["matched"] == pytest.approx(share)
+        assert made["exact_match"] == pytest.approx(1 / 3)
+        assert made["false_positives"] == 1
 
 
 def test_k_mean_needs_a_recall_of_nine_tenths_and_about_as_many_objects():
@@ -189,7 +201,7 @@ def test_k_mean_needs_a_recall_of_nine_tenths_and_about_as_many_objects():
 
 def test_k_max_takes_rows_in_any_order_with_gaps_and_ignores_empty_pictures():
     tried = [
-        {"locations": k, "exact_match": r}
+        {"locations": k, "matched": r}
         for k, r in ((9, 0.2), (0, 0.0), (6, 0.6), (1, 1.0), (3, 0.9))
     ]
     assert k_max(tried) == 6

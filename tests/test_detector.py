@@ -26,7 +26,7 @@ WORLD = Scenes(
     reflections=False,
 )
 RUN = DetectorRun(
-    WORLD, 8, 0.02, TrainConfig(steps=32, batch=16, lr=1e-2, warmup=5, ema=0.9, log_every=15)
+    WORLD, 8, 0.02, 0.5, TrainConfig(steps=32, batch=16, lr=1e-2, warmup=5, ema=0.9, log_every=15)
 )
 
 
@@ -71,7 +71,7 @@ def test_neighbours_stay_apart_and_are_all_found():
     assert (counts.located.item(), counts.total.item()) == (12, 12)
 
 
-@pytest.mark.parametrize(("pixels", "count"), [(2, 1), (3, 2)])
+@pytest.mark.parametrize(("pixels", "count"), [(2, 1), (6, 2)])
 def test_of_two_maxima_too_near_the_higher_counts(pixels, count):
     assert 2 <= NEAR * 128 < 3
     low, high = torch.tensor([[[64.5, 64.5]]]) / 128, torch.tensor([[[64.5 + pixels, 64.5]]]) / 128

@@ -20,7 +20,7 @@ from recombine.pipeline.job import Work, digest_of
 from recombine.pipeline.plan import Command, planned
 from recombine.plots.scene_pictures import cut, title
 from recombine.rng import seeded
-from recombine.runs.detectors import DetectorCheck
+from recombine.runs.detectors import DetectorRun
 from recombine.runs.scene_prompts import Prompts, locations_of, placed
 from recombine.runs.scene_recipe import SceneEvaluation
 from recombine.runs.scenes import SceneModel, SceneRun
@@ -50,7 +50,7 @@ def test_recipes_fit_and_go_through_json(scale):
     assert from_json(to_json(chosen)) == chosen
     for recipe in recipes.values():
         recipe.check()
-    assert len({DetectorCheck.of(r) for r in recipes.values()}) == 1, "one detector for all"
+    assert len({DetectorRun.of(r) for r in recipes.values()}) == 1, "one detector for all"
 
 
 LOCAL_PARTS = {"layout_encoder", "net", "objective"}
@@ -261,6 +261,7 @@ def ran(tmp_path_factory) -> Path:
 
 KINDS = {
     "detector",
+    "worn",
     "real",
     "real, crowded",
     "variant",
@@ -312,9 +313,10 @@ def test_locality_uses_the_runs_of_length(ran):
 
 GOOD = {"exp1": 8, "exp2": 1, "exp3": 2, "exp2L": 10, "exp3L": 10, "exp2L, whole": 2,
         "exp2, 1 object": 1, "exp2, 1-5 objects": 3, "exp2L, 1 object": 5,
-        "exp2L, 1-5 objects": 10}  # fmt: skip
+        "exp2L, 1-5 objects": 10, "exp2L, patches": 9, "exp3L, patches": 9,
+        "exp2L, patches, whole": 2}  # fmt: skip
 LOCAL = {"exp1": (0.95, 0.9), "exp2": (0.94, 0.5), "exp3": (0.7, 0.4), "exp2L": (1.0, 1.0),
-         "exp3L": (1.0, 1.0), "exp2L, whole": (0.8, 0.6)}  # fmt: skip
+         "exp3L": (1.0, 1.0), "exp2L, whole": (0.8, 0.6), "exp2L, patches, whole": (0.8, 0.6)}  # fmt: skip
 
 
 def count_rows(k: int, strict: bool, most: int = 12) -> list[dict]:
@@ -325,7 +327,7 @@ def count_rows(k: int, strict: bool, most: int = 12) -> list[dict]:
         match = share if strict else 0.1 * share
         rows.append({"kind": "count", "locations": n, "n": 128, "exact_match": match,
                      "full_recall": share, "exact_count": match, "recall": share ** (1 / 3),
-                     "total": n * share})  # fmt: skip
+                     "matched": share, "total": n * share})  # fmt: skip
     return rows
 
 
@@ -386,7 +388,7 @@ def test_k_max_follows_the_criterion_of_the_experiment():
     rows = study_rows()
     assert {v: set(reached(rows, v).values()) for v in GOOD} == {v: {k} for v, k in GOOD.items()}
     mine = rows.where(kind="count", variant="exp2L", seed=0, step=4)
-    assert k_max(mine, total=True) == 0, "its pictures hold more objects than locations"
+    assert k_max(mine, "exact_match") == 0, "its pictures hold more objects than locations"
 
 
 BOUNDARY = [
@@ -396,9 +398,14 @@ BOUNDARY = [
     ("S2", {"exp2": 0}, "not measured"),
     ("S3", {"exp3": 5}, "inconclusive"),
     ("S4", {"exp2L": 7}, "partly supported"),
-    ("S4", {"exp2L": 7, "exp2L, 1 object": 3, "exp2L, 1-5 objects": 6}, "inconclusive"),
-    ("S5", {"exp3L": 7}, "inconclusive"),
-    ("S6", {"exp2L, whole": 4}, "inconclusive"),
+    (
+        "S4",
+        {"exp2L": 7, "exp2L, patches": 7, "exp2L, 1 object": 3, "exp2L, 1-5 objects": 6},
+        "inconclusive",
+    ),
+    ("S5", {"exp3L": 7}, "partly supported"),
+    ("S5", {"exp3L": 7, "exp3L, patches": 7}, "inconclusive"),
+    ("S6", {"exp2L, patches, whole": 5}, "inconclusive"),
 ]
 
 
@@ -452,12 +459,12 @@ def test_the_order_of_locality_can_fail_in_part_or_whole():
 def test_the_correlation_takes_every_run_and_checkpoint():
     rows = study_rows()
     some = points(rows)
-    assert len(some) == 10 * 3 * 3
+    assert len(some) == 13 * 3 * 3
     ends = {p.gain for p in some if p.variant == "exp2L, 1-5 objects" and p.step == 4}
     assert ends == {5}
     usual = [p for p in some if "object" not in p.variant]
     shown = CLAIMS["S8"].measure(rows).measured
-    assert (len(usual), shown["points"]) == (54, len(able(usual)))
+    assert (len(usual), shown["points"]) == (9 * 9, len(able(usual)))
     far = {v: (1 - a, 1 - b) for v, (a, b) in LOCAL.items()}
     assert verdict(CLAIMS["S8"], study_rows(shift=far)) == "inconclusive"
     few = rows.filter(pl.col("variant").is_null() | (pl.col("variant") == "exp1"))

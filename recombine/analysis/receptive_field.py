@@ -8,7 +8,6 @@ from recombine.analysis.estimates import correlation, correlation_estimate, mean
 from recombine.analysis.levels import same_seeds
 from recombine.analysis.scenes import Seeds, numbers_of, reached, share_at, trusted
 from recombine.analysis.table import Table
-from recombine.metrics.counting import k_mean
 
 LEAD = 2.0
 """By how many objects the best reach has to exceed the smallest and the largest."""
@@ -87,7 +86,7 @@ def reach_numbers(rows: Table, base: str) -> Measured:
     shown: Measured = {}
     for r, variant in reaches_of(rows, base).items():
         shown[f"reach {r}"] = fmean(reached(rows, variant).values())
-        shown[f"reach {r}, by means"] = fmean(reached(rows, variant, by=k_mean).values())
+        shown[f"reach {r}, by means"] = fmean(reached(rows, variant, means=True).values())
         inside = rows.where(kind="fit", base=base).one(reach=r)["inside"]
         shown[f"reach {r}, objects that fit"] = inside
     return shown

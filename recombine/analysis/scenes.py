@@ -1,7 +1,6 @@
 """From the rows of scene models to what claims are about: K_max of every run at every checkpoint,
 how local the run was there, and what adding scores does."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from statistics import fmean
@@ -43,8 +42,10 @@ def facts(rows: Table, variant: str) -> Row:
 
 
 def criterion(rows: Table, variant: str) -> str:
-    """The column that K_max is about: exact matches, or full recall where training pictures hold
-    objects that no location names."""
+    """The column that K_max is about: matches. Results from before 17 November 2026 have none:
+    there, exact matches, or full recall where training pictures hold unlabelled objects."""
+    if any(r.get("matched") is not None for r in rows.where(variant=variant)):
+        return "matched"
     return "exact_match" if facts(rows, variant)["strict"] else "full_recall"
 
 
@@ -69,16 +70,14 @@ def numbers_of(rows: Table, kind: str = "count") -> list[int]:
 
 
 def reached(
-    rows: Table,
-    variant: str,
-    kind: str = "count",
-    by: Callable[..., int] = k_max,
-    lenient: bool = False,
+    rows: Table, variant: str, kind: str = "count", means: bool = False, lenient: bool = False
 ) -> Seeds:
     """K_max at the last checkpoint. `kind`: count, crowded (locations of real scenes) or added.
-    `by`: k_max or k_mean. `lenient`: objects that no location names are no errors."""
+    `means`: by means over pictures (`k_mean`). `lenient`: further objects are no errors."""
     strict = bool(facts(rows, variant)["strict"]) and not lenient
-    return {seed: float(by(some, strict)) for seed, some in last(rows, variant, kind).items()}
+    column = "full_recall" if lenient else criterion(rows, variant)
+    ends = last(rows, variant, kind).items()
+    return {s: float(k_mean(some, strict) if means else k_max(some, column)) for s, some in ends}
 
 
 def k_estimate(values: Seeds) -> Estimate:
@@ -126,13 +125,14 @@ def lengths(rows: Table, *variants: str) -> Measured:
         shown[name] = k_estimate(values).value
         shown |= {f"paper_{name}": PAPER[name]} if name in PAPER else {}
         shown[f"{name}, seeds"] = listed(values)
-        shown[f"{name}, by means"] = fmean(reached(rows, name, by=k_mean).values())
-        if facts(rows, name)["strict"]:
-            shown[f"{name}, by recall alone"] = fmean(reached(rows, name, lenient=True).values())
+        shown[f"{name}, by means"] = fmean(reached(rows, name, means=True).values())
+        shown[f"{name}, by recall alone"] = fmean(reached(rows, name, lenient=True).values())
         shown[f"{name}, recall at {most}"] = fmean(share_at(rows, name, most, "recall").values())
         with suppress(LookupError, TypeError):
             level = fmean(share_at(rows, name, most, "chance").values())
             shown[f"{name}, chance level at {most}"] = level
+            extra = fmean(share_at(rows, name, most, "false_positives").values())
+            shown[f"{name}, false positives at {most}"] = extra
         if rows.where(kind="crowded", variant=name):
             crowded = fmean(reached(rows, name, "crowded").values())
             shown[f"{name}, locations as near as in real scenes"] = crowded
@@ -193,8 +193,9 @@ def points(rows: Table) -> list[Point]:
     made = []
     for variant in variants_of(rows):
         about, measured = facts(rows, variant), checkpoints(rows, variant, "locality")
+        column = criterion(rows, variant)
         for (seed, step), some in checkpoints(rows, variant).items():
-            k, levels = k_max(some, bool(about["strict"])), measured.get((seed, step), Table())
+            k, levels = k_max(some, column), measured.get((seed, step), Table())
             with suppress(LookupError):
                 both = (mean_locality(levels, "pixel"), mean_locality(levels, "condition"))
                 made.append(Point(variant, seed, step, k, k - about["trained"], *both))

@@ -6,14 +6,15 @@ at most; pairs are chosen so that as many locations as possible are located. A p
 
 - full recall: every location is located;
 - an exact count: it holds as many objects as locations, wherever they are;
-- an exact match: both.
+- an exact match: both;
+- a match: full recall, and no more further objects than training pictures hold without a label
+  (`spare`: 0 where all objects are labelled, so that a match is an exact match).
 
-The criterion of `k_max`: K_max is the largest number of locations K such that for every number from
-1 to K that was tried, at least half of the pictures (`threshold`) are exact matches. For models
-whose training pictures hold objects that no location names (Exps 2 and 2L), more objects than
-locations are no error, and full recall is enough.
+One criterion for all experiments: K_max is the largest number of locations K such that for every
+number from 1 to K that was tried, at least half of the pictures (`threshold`) are matches. Recall,
+its chance level and false positives (objects that locate nothing) stand beside it.
 
-A picture with many locations is an exact match only if all of them are located, so this is strict.
+A picture with many locations is a match only if all of them are located, so this is strict.
 `k_mean` is milder: mean recall is 0.9 or more, and the mean number of objects is off by half an
 object at most."""
 
@@ -90,21 +91,26 @@ def tally(
     return Tally(*(part.sum(1) for part in (locations.present, located, detected.present)))
 
 
-def row(counts: Tally) -> dict[str, Any]:
+def row(counts: Tally, spare: int = 0) -> dict[str, Any]:
     """What pictures with the same number of locations amount to: shares with full recall, an exact
-    count and an exact match, with their Wilson intervals, the recall over all locations, and the
-    mean number of objects."""
+    count, an exact match and a match, with their Wilson intervals, the recall over all locations,
+    and the mean numbers of objects and of those that locate nothing."""
     n, prompted = len(counts.locations), int(counts.locations.sum())
     full, exact = counts.located == counts.locations, counts.total == counts.locations
+    few = counts.total - counts.locations <= spare
     made = {"n": n, "recall": int(counts.located.sum()) / prompted if prompted else 1.0}
     for name, good in (
         ("full_recall", full),
         ("exact_count", exact),
         ("exact_match", full & exact),
+        ("matched", full & few),
     ):
         low, high = wilson(int(good.sum()), n)
         made |= {name: _mean(good), f"{name}_low": low, f"{name}_high": high}
-    return made | {"total": _mean(counts.total)}
+    return made | {
+        "total": _mean(counts.total),
+        "false_positives": _mean(counts.total - counts.located),
+    }
 
 
 def _mean(values: Tensor) -> float:
@@ -112,7 +118,11 @@ def _mean(values: Tensor) -> float:
 
 
 def curve(
-    detected: Layout, locations: Layout, radius: float = RADIUS, kind: str = "count"
+    detected: Layout,
+    locations: Layout,
+    radius: float = RADIUS,
+    kind: str = "count",
+    spare: int = 0,
 ) -> list[dict[str, Any]]:
     """One row, of this kind, for every number of locations among the pictures, smallest first; with
     the chance level of the recall, where there are several pictures."""
@@ -125,9 +135,8 @@ def curve(
             if several
             else {}
         )
-        made.append(
-            {"kind": kind, "locations": k, **row(Tally(*(part[which] for part in counts))), **level}
-        )
+        some = row(Tally(*(part[which] for part in counts)), spare)
+        made.append({"kind": kind, "locations": k, **some, **level})
     return made
 
 
@@ -168,11 +177,12 @@ def nearness(
     return rows
 
 
-def k_max(rows: Iterable[dict[str, Any]], total: bool = True, threshold: float = 0.5) -> int:
-    """The largest number of locations up to which at least `threshold` of the pictures are exact
-    matches at every number that was tried; without `total`, up to which they have full recall. 0 if
-    the smallest number fails."""
-    column = "exact_match" if total else "full_recall"
+def k_max(
+    rows: Iterable[dict[str, Any]], column: str = "matched", threshold: float = 0.5
+) -> int:
+    """The largest number of locations up to which at least `threshold` of the pictures are matches
+    at every number that was tried, or whatever else `column` counts. 0 if the smallest number
+    fails."""
     return _up_to(rows, lambda r: r[column] >= threshold)
 
 

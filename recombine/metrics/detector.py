@@ -25,8 +25,10 @@ FOLD, LEVELS, GROUPS = 2, 3, 8
 half the one before."""
 
 
-def check_detector(width: int, noise: float) -> None:
+def check_detector(width: int, noise: float, worn: float) -> None:
     """ValueError where no detector has such a width, or no picture such a noise."""
+    if not 0 <= worn <= 1:
+        raise ValueError(f"worn={worn}: the share of pictures with faults, between 0 and 1")
     if width <= 0 or width % GROUPS:
         raise ValueError(f"width {width} must be a positive multiple of {GROUPS}")
     if not 0 <= noise <= 1:

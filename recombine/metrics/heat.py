@@ -14,6 +14,9 @@ in pixels."""
 NEAR = 1 / 64
 """Of two maxima nearer than this share of the picture along both axes the higher one counts; real
 centres are further apart."""
+MERGED, SADDLE = 0.1, 0.3
+"""Two maxima nearer than this share of the picture are one object where the map between them stays
+above this share of the lower one: the bells of two objects leave a deeper saddle."""
 THRESHOLD = 0.35
 """The least height of an object. Below 1/2, because a half hidden object could be in several places
 and its bell is flatter."""
@@ -48,7 +51,7 @@ def peaks(
     logits: Float[Tensor, "b h w"], threshold: float = THRESHOLD, room: int = ROOM
 ) -> tuple[Layout, Float[Tensor, "b k"]]:
     """The local maxima of heat maps, highest first, and how high each one is; those below the
-    threshold are not present. Both the location and the height are those of the top of a parabola
+    threshold are not present, nor those that belong to a higher one. Both the location and the height are those of the top of a parabola
     through the logarithm of the map: exact for a bell."""
     h, w = logits.shape[1:]
     log = F.logsigmoid(logits)
@@ -61,7 +64,29 @@ def peaks(
     top, index = torch.where(highest, height, 0.0).topk(min(room, h * w), dim=1)
     x = (index % w + 0.5 + across.flatten(1).gather(1, index)) / w
     y = (index // w + 0.5 + down.mT.flatten(1).gather(1, index)) / h
-    return Layout(torch.stack((x, y), -1).clamp(0, 1), top >= threshold), top
+    at = torch.stack((x, y), -1).clamp(0, 1)
+    return Layout(at, distinct(log.exp(), at, top, top >= threshold)), top
+
+
+def distinct(
+    heat: Float[Tensor, "b h w"],
+    at: Float[Tensor, "b k 2"],
+    top: Float[Tensor, "b k"],
+    present: Bool[Tensor, "b k"],
+) -> Bool[Tensor, "b k"]:
+    """Which of the maxima, highest first, are objects of their own."""
+    h, w = heat.shape[1:]
+    part = torch.linspace(0, 1, 9, device=at.device)[:, None]
+    between = at[:, :, None, None] + part * (at[:, None] - at[:, :, None])[..., None, :]
+    column, row = (between * torch.tensor((w, h), device=at.device)).long().unbind(-1)
+    index = row.clamp(max=h - 1) * w + column.clamp(max=w - 1)
+    low = heat.flatten(1).gather(1, index.flatten(1)).view_as(index).amin(-1)
+    near = (at[:, :, None] - at[:, None]).norm(dim=-1) < MERGED
+    same = near & (low > SADDLE * torch.minimum(top[:, :, None], top[:, None]))
+    kept = present.clone()
+    for k in range(1, at.shape[1]):
+        kept[:, k] &= ~(same[:, k, :k] & kept[:, :k]).any(1)
+    return kept
 
 
 def _top(log: Float[Tensor, "b h w"]) -> tuple[Float[Tensor, "b h w"], Float[Tensor, "b h w"]]:

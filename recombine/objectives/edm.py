@@ -10,9 +10,10 @@ the picture divided by its expected size and the time; its answer F is read as
 where `data` is the standard deviation of the pictures. So it copies what the noise left, and adds
 what it must."""
 
+import math
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -32,6 +33,7 @@ class Karras(Schedule):
     lowered by `low`, so that no noise is left at time 0. Equal steps in time are small where the
     noise is."""
 
+    slopes_in_sigma: ClassVar[bool] = True
     low: float = 0.002
     high: float = 80.0
     rho: float = 7.0
@@ -58,6 +60,16 @@ class Karras(Schedule):
         return (torch.expm1(torch.log1p(sigma / self.low) / self.rho) / self.growth).clamp(max=1)
 
 
+class PatchDraw(NamedTuple):
+    """The randomness of one loss on patches: a time and a noise picture per sample, and a number
+    for every cell, once for patches with a location and once for those without: the highest is
+    taken."""
+
+    t: Float[Tensor, "b"]
+    noise: Float[Tensor, "b *s"]
+    pick: Float[Tensor, "b 2 l"]
+
+
 @config("objective/edm")
 class Edm(Noising):
     """`data`: standard deviation of the pictures. Training draws log sigma from a normal law
@@ -65,13 +77,21 @@ class Edm(Noising):
     of about one. `balance`: None, all pixels count alike. Otherwise pixels whose patch holds a
     location share this part of a picture's loss, and the others the rest. That is a local network
     trained on patches with and without a condition, every patch of the picture at once; it needs a
-    network that says which is which (`sees`)."""
+    network that says which is which (`sees`). `patches`: 0, or the number of cells of a network
+    that is trained on two patches of each picture (`nets/patch_unet.py`)."""
 
     schedule: Karras = field(default_factory=Karras)
     data: float = 0.5
     centre: float = -0.8
     width: float = 1.6
     balance: float | None = None
+    patches: int = 0
+
+    @staticmethod
+    def edm2(data: float) -> "Edm":
+        """EDM2's law of noise levels at 64 x 64, with median sigma / data 0.90 (P_mean = -0.8,
+        P_std = 1.6 at data = 0.5), for pictures of this standard deviation."""
+        return Edm(data=data, centre=round(math.log(data / 0.5) - 0.8, 4), width=1.6)
 
     def __post_init__(self) -> None:
         if self.data <= 0 or self.width < 0:
@@ -80,13 +100,21 @@ class Edm(Noising):
             )
         if self.balance is not None and not 0 <= self.balance <= 1:
             raise ValueError(f"balance {self.balance} is not between 0 and 1")
+        if self.patches < 0 or (self.patches and self.balance is not None):
+            raise ValueError(f"patches={self.patches}: 0, or a number of cells and no balance")
 
-    def draw(self, shape: torch.Size, rng: torch.Generator) -> Draw:
-        """Random times and noise for a batch of this shape."""
-        log = self.centre + self.width * torch.randn(shape[0], generator=rng, device=rng.device)
-        return Draw(
-            self.schedule.time(log.exp()), torch.randn(shape, generator=rng, device=rng.device)
-        )
+    def draw(self, shape: torch.Size, rng: torch.Generator) -> "Draw | PatchDraw":
+        """Random times and noise for a batch of this shape. Each sample's level comes from its own
+        quantile of the law, so that every batch holds all of them."""
+        count, noise = shape[0], torch.randn(shape, generator=rng, device=rng.device)
+        within = torch.rand(count, generator=rng, device=rng.device)
+        share = (torch.arange(count, device=rng.device) + within) / count
+        log = self.centre + self.width * torch.special.ndtri(share.clamp(1e-6, 1 - 1e-6))
+        t = self.schedule.time(log.exp())
+        if not self.patches:
+            return Draw(t, noise)
+        pick = torch.rand((count, 2, self.patches), generator=rng, device=rng.device)
+        return PatchDraw(t, noise, pick)
 
     def scales(
         self, t: Float[Tensor, "b"], like: Float[Tensor, "b *s"]
@@ -97,7 +125,7 @@ class Edm(Noising):
         return 1 / size, (self.data / size) ** 2, sigma * self.data / size
 
     def loss(
-        self, net: Network, x: Float[Tensor, "b *s"], condition: Any, draw: Draw
+        self, net: Network, x: Float[Tensor, "b *s"], condition: Any, draw: "Draw | PatchDraw"
     ) -> Float[Tensor, "b"]:
         """The mean squared error of each sample's denoised picture, in units of out^2."""
         noisy = noised(self.schedule, x, draw.t, draw.noise)
@@ -106,6 +134,8 @@ class Edm(Noising):
         goal = enter * (
             self.schedule.sigma(spread(draw.t, x)) / self.data * x - self.data * draw.noise
         )
+        if isinstance(draw, PatchDraw):
+            return net.two(enter * noisy, draw.t, condition, goal, draw.pick)
         error = (net(enter * noisy, draw.t, condition).float() - goal).square()
         return (
             (error if self.balance is None else error * self._weight(net, condition))

@@ -6,7 +6,7 @@ composition of others. Solvers, guidance and locality maps cannot tell them apar
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -26,7 +26,10 @@ class Denoiser(Protocol):
 
 
 class Schedule(ABC):
-    """alpha and sigma as functions of t; a frozen dataclass."""
+    """alpha and sigma as functions of t; a frozen dataclass. `slopes_in_sigma`: what Heun's
+    method averages (EDM: dx / dsigma)."""
+
+    slopes_in_sigma: ClassVar[bool] = False
 
     @abstractmethod
     def alpha(self, t: Tensor) -> Tensor: ...

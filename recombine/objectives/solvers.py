@@ -74,8 +74,9 @@ class Euler(Solver):
 
 @config("solver/heun")
 class Heun(Solver):
-    """Second order: the mean of the denoiser's answers at both ends; one call in the last step,
-    where sigma is 0."""
+    """Second order; one call in the last step, where sigma is 0. On EDM's schedule
+    the mean of the slopes dx / dsigma = (x - answer) / sigma, as Karras et al. do: the mean of the
+    answers, which others take, has up to twice the error there."""
 
     steps: int = 25
 
@@ -84,7 +85,11 @@ class Heun(Solver):
         guess = advance(schedule, x, clean, t, s)
         if s == 0:
             return guess
-        return advance(schedule, x, (clean + ask(denoiser, guess, s, condition)) / 2, t, s)
+        again = ask(denoiser, guess, s, condition)
+        if not schedule.slopes_in_sigma:
+            return advance(schedule, x, (clean + again) / 2, t, s)
+        before, after = schedule.sigma(t), schedule.sigma(s)
+        return x + (after - before) / 2 * ((x - clean) / before + (guess - again) / after)
 
 
 @config("solver/ancestral")

@@ -18,7 +18,6 @@ from recombine.analysis.scenes import (
     variants_of,
 )
 from recombine.analysis.table import Table
-from recombine.metrics.counting import k_mean
 from recombine.metrics.intervals import wilson
 from recombine.plots.scene_pictures import GREY, NAMES, color, run_sheet, strips, title
 from recombine.plots.style import INK, Figure, canvas
@@ -27,7 +26,7 @@ SHADES = colormaps["viridis"]
 ENOUGH = 5
 """Of so many locations at least a share is shown."""
 TRAINED_ON = {"1 object": 1, "1-3 objects": 3, "1-5 objects": 5}
-CRITERIA = {"exact_match": "exact match", "full_recall": "full recall"}
+CRITERIA = {"matched": "match", "exact_match": "exact match", "full_recall": "full recall"}
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -47,11 +46,10 @@ def curves(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "curves",
         "Accuracy over the number of prompted objects",
-        "Bold: share of pictures that are exact matches (every location located, no object more) "
-        "or, where training pictures hold objects without a label, have full recall (every "
-        "location located), with its 95 % interval; thin lines are seeds. Dotted: recall over all "
-        "locations; grey dotted: its chance level, the recall of another picture's locations. "
-        "Dashed: full recall where exact matches count; dashed grey: real pictures of the same "
+        "Bold: share of pictures that are matches (every location located, and no more further "
+        "objects than training pictures hold without a label), with its 95 % interval; thin lines "
+        "are seeds. Dotted: recall over all locations; grey dotted: its chance level, the recall "
+        "of another picture's locations. Dashed: full recall; dashed grey: real pictures of the same "
         "scenes, by the same detector. Dash-dotted, where locations keep a distance: the bold "
         "share at locations as near to each other as in real scenes. Shaded: numbers of objects in "
         "training. The vertical line is K_max, where the bold line leaves the upper half; the "
@@ -124,11 +122,11 @@ def criterion_lines(axis: Any, rows: Table, variant: str) -> None:
         axis.plot(numbers, values, color=ink, lw=0.6, alpha=0.5)
     share, low, high = zip(*(pooled(seeds, k, column) for k in numbers), strict=True)
     axis.fill_between(numbers, low, high, color=ink, alpha=0.18, lw=0)
-    if column == "exact_match":
+    if column != "full_recall":
         alone = [pooled(seeds, k, "full_recall")[0] for k in numbers]
         style = {"lw": 1, "ls": (0, (6, 2)), "alpha": 0.8}
-        axis.plot(numbers, alone, color=ink, label="full recall beside exact match", **style)
-    axis.plot(numbers, share, color=ink, marker="o", ms=3, label="exact match or full recall")
+        axis.plot(numbers, alone, color=ink, label="full recall", **style)
+    axis.plot(numbers, share, color=ink, marker="o", ms=3, label="match")
     if rows.where(kind="crowded", variant=variant):
         near = [pooled(last(rows, variant, "crowded"), k, column)[0] for k in numbers]
         axis.plot(numbers, near, color=ink, lw=1, ls="-.", alpha=0.7, label="the same, crowded")
@@ -163,7 +161,7 @@ def by_experiment(axis: Any, rows: Table, main: list[str]) -> None:
         axis.barh(y, fmean(values), height=0.5, color=ink, alpha=0.35)
         shift = [y + 0.12 * (i - (len(values) - 1) / 2) for i in range(len(values))]
         axis.plot(values, shift, "o", color=ink, ms=4.5)
-        mild = fmean(reached(rows, variant, by=k_mean).values())
+        mild = fmean(reached(rows, variant, means=True).values())
         axis.plot([mild], [y], marker="|", ms=20, mew=2, color=ink)
         if variant in PAPER:
             outline = {"marker": "D", "ms": 7, "mfc": "none", "mew": 1.5, "ls": ""}

@@ -7,7 +7,6 @@ from typing import Any
 from recombine.analysis.receptive_field import bases_of, fullness, many, missed, reaches_of
 from recombine.analysis.scenes import facts, last, numbers_of, reached
 from recombine.analysis.table import Table
-from recombine.metrics.counting import k_mean
 from recombine.plots.scene_pictures import GREY, color, run_sheet, strips, title
 from recombine.plots.style import Figure, canvas
 
@@ -50,7 +49,7 @@ def lengths(axis: Any, rows: Table, base: str) -> None:
     axis.plot(list(each), [fmean(v) for v in each.values()], color=ink, label=title(base))
     for r, values in each.items():
         axis.plot([r] * len(values), values, "o", color=ink, ms=4.5)
-    mild = [fmean(reached(rows, variant, by=k_mean).values()) for variant in variants.values()]
+    mild = [fmean(reached(rows, variant, means=True).values()) for variant in variants.values()]
     axis.plot(list(each), mild, color=ink, ls="--", lw=1)
     trained = facts(rows, next(iter(variants.values())))["trained"]
     axis.axhline(trained, color=GREY, lw=0.8, ls=":")

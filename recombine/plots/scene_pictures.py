@@ -20,8 +20,12 @@ NAMES = {
     "exp2L": "Exp 2L: local, one object",
     "exp3L": "Exp 3L: local, list",
     "exp2L, whole": "Exp 2L, whole picture",
+    "exp2L, patches": "Exp 2L: U-Net on patches",
+    "exp3L, patches": "Exp 3L: U-Net on patches",
+    "exp2L, patches, whole": "Exp 2L: U-Net on patches, whole",
 }
 COLORS = dict(zip(NAMES, CYCLE, strict=False))
+COLORS |= {v: COLORS[v.replace(", patches", "")] for v in NAMES if "patches" in v}
 
 
 def title(variant: str) -> str:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from recombine.config import ALWAYS, config
-from recombine.metrics.counting import curve, doubt, real_counts
+from recombine.metrics.counting import Detect, curve, doubt, real_counts, row, tally
 from recombine.metrics.detector import (
     Detector,
     DetectorNet,
@@ -19,6 +19,7 @@ from recombine.metrics.detector import (
     target,
 )
 from recombine.metrics.heat import heat_loss
+from recombine.metrics.worn import cut, seamed, shifted, worn
 from recombine.nets.unfilled import Unfilled
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
@@ -33,32 +34,35 @@ from recombine.worlds.scenes.scenes import Scenes
 AHEAD = 32
 """Batches that are placed at once: crowded scenes take many trials, which go faster for many scenes
 together."""
-CHECK_VERSION = 1
+CHECK_VERSION = 2
 """Rises when what is measured of detectors changes."""
 
 
 @config("run/detector")
 class DetectorRun(Task):
     """A detector to be trained on pictures of `world`, all its numbers of objects equally often.
-    `noise` is the largest standard deviation of noise on the pictures: samples are never quite as
-    clean as a render."""
+    `noise` is the largest standard deviation of noise on the pictures, `worn` the share of them with
+    seams, shifted cells and cut objects: samples are never quite as clean as a render."""
 
     noun = "detector"
     weights = True
     world: Scenes
     width: int = 48
     noise: float = 0.04
+    worn: float = 0.5
     train: TrainConfig = field(default_factory=TrainConfig)
     seed: int = 0
     version: int = field(default=DETECTOR_VERSION, metadata=ALWAYS)
 
     def __post_init__(self) -> None:
-        check_detector(self.width, self.noise)
+        check_detector(self.width, self.noise, self.worn)
 
     @staticmethod
     def of(recipe: SceneRecipe) -> "DetectorRun":
         d = recipe.detector
-        return DetectorRun(recipe.detector_world, d.width, d.noise, d.train, version=d.version)
+        return DetectorRun(
+            recipe.detector_world, d.width, d.noise, d.worn, d.train, version=d.version
+        )
 
     def check(self) -> None:
         with Unfilled():
@@ -83,7 +87,8 @@ class DetectorRun(Task):
         def batch(step: int) -> tuple[Tensor, Tensor]:
             rng, first = seeded(self.seed, "detector", step, device=device), step % AHEAD * size
             scene = placed(step // AHEAD).take(slice(first, first + size))
-            return noisy(world.images(scene), self.noise, rng), target(world, scene)
+            images, counted = worn(world, scene, self.worn, rng)
+            return noisy(images, self.noise, rng), target(world, counted)
 
         train(
             self.net(), map_loss, batch, self.train, work.folder, work.runtime,
@@ -100,8 +105,9 @@ def map_loss(net: nn.Module, images: Tensor, target: Tensor) -> Float[Tensor, "b
 
 @config("run/detector-check")
 class DetectorCheck(Task):
-    """What a detector is worth: on `real` pictures of every number of objects, and on the real
-    pictures behind the prompts, where no model can be expected to do better."""
+    """What a detector is worth: on `real` pictures of every number of objects, on pictures with
+    each kind of fault, and on the real pictures behind the prompts, where no model can be expected
+    to do better."""
 
     noun = "detector check"
     detector: DetectorRun
@@ -124,6 +130,7 @@ class DetectorCheck(Task):
     def run(self, work: Work) -> list[Row]:
         device, world, detector = work.runtime.device, self.prompts.world, work.open(self.detector)
         rows = real_counts(detector, world, world.counts, self.real, device, self.radius)
+        rows += worn_counts(detector, world, self.prompts, device, self.radius)
         for kind, prompts in (("real", self.prompts), ("real, crowded", self.prompts.crowded)):
             for scene in prompts.scenes(device).values() if prompts else ():
                 detected = detector(world.images(scene))
@@ -131,6 +138,27 @@ class DetectorCheck(Task):
         if why := doubt(rows):
             work.runtime.log(why)
         return [rounded(row) | {"step": 0} for row in rows]
+
+
+def worn_counts(
+    detect: Detect, world: Scenes, prompts: Prompts, device: torch.device, radius: float
+) -> list[Row]:
+    """How well pictures with faults are counted, one row for every fault and number of objects, at
+    the prompts' own scenes."""
+    rows = []
+    for k, scene in prompts.scenes(device).items():
+        images, rng = world.images(scene), seeded("worn", k, device=device)
+        pieces, left = cut(world, scene, images, rng)
+        locations = locations_of(world, scene)
+        faults = {
+            "shifted cells": (shifted(images, rng), locations),
+            "seams": (seamed(images, rng), locations),
+            "cut objects": (pieces, locations._replace(present=left)),
+        }
+        for fault, (faulty, there) in faults.items():
+            counted = row(tally(detect(faulty), there, radius=radius))
+            rows.append({"kind": "worn", "fault": fault, "objects": k, **counted})
+    return rows
 
 
 def rounded(row: Row) -> Row:

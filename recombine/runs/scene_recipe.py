@@ -14,13 +14,14 @@ from recombine.nets.layout_encoder import (
     List,
 )
 from recombine.nets.local import LocalConfig
+from recombine.nets.patch_unet import PatchConfig
 from recombine.objectives.edm import Edm
 from recombine.objectives.solvers import Heun, Solver
 from recombine.train.fit import TrainConfig
 from recombine.worlds.scenes.scene import MOST
 from recombine.worlds.scenes.scenes import Scenes
 
-DETECTOR_VERSION = 1
+DETECTOR_VERSION = 2
 """Rises when a change to the code changes a detector's answers."""
 
 
@@ -63,7 +64,7 @@ class SceneEvaluation:
     as a share of the picture. `spacing`: the least distance between two locations, as a share of
     the picture. The theory is about conditions that act on different pixels, and in real scenes
     more objects are nearer to each other; at the end, models are prompted with the layouts of real
-    scenes as well, unless there is no spacing anyway."""
+    scenes as well (`crowded`), unless there is no spacing anyway."""
 
     locations: tuple[int, ...] = tuple(range(1, MOST + 1))
     samples: int = 128
@@ -73,6 +74,7 @@ class SceneEvaluation:
     radius: float = RADIUS
     locality: LocalityEvaluation = field(default_factory=LocalityEvaluation)
     spacing: float = 0.0
+    crowded: bool = True
 
     def __post_init__(self) -> None:
         given = list(self.locations)
@@ -112,11 +114,13 @@ class SceneEvaluation:
 @config("scene/detector")
 class DetectorSettings:
     """The detector that counts, trained on the recipe's own world with none to as many objects as
-    models are prompted for, or to `most` if that is more. `real`: on how many real pictures of each
-    number it is tested."""
+    models are prompted for, or to `most` if that is more. `worn`: the share of its training pictures
+    that have the faults of generated ones. `real`: on how many real pictures of each number it is
+    tested."""
 
     width: int = 48
     noise: float = 0.04
+    worn: float = 0.5
     steps: int = 4000
     batch: int = 128
     lr: float = 2e-3
@@ -129,7 +133,7 @@ class DetectorSettings:
             raise ValueError(f"real must be positive, not {self.real}")
         if not 0 <= self.most <= MOST:
             raise ValueError(f"most={self.most}: between 0 and {MOST}")
-        check_detector(self.width, self.noise)
+        check_detector(self.width, self.noise, self.worn)
         self.train  # noqa: B018  # refuses wrong numbers
 
     @property
@@ -139,7 +143,7 @@ class DetectorSettings:
 
 
 def _edm() -> Edm:
-    return Edm(data=0.26)
+    return Edm.edm2(0.26)
 
 
 @config("scene/recipe")
@@ -176,6 +180,12 @@ class SceneRecipe:
                 f"objective.balance={self.objective.balance}: only a local network is trained by "
                 "patches"
             )
+        cells = self.net.cells**2 if isinstance(self.net, PatchConfig) else 0
+        if self.objective.patches != cells:
+            raise UsageError(
+                f"objective.patches={self.objective.patches}: the network of this recipe needs "
+                f"{cells}"
+            )
         self.evaluation.at(self.train.steps)
 
     @property
@@ -196,6 +206,11 @@ class SceneRecipe:
         """Whether objects that no location names are errors: not where training pictures hold
         such objects."""
         return self.layout_encoder.labelled == "all"
+
+    @property
+    def spare(self) -> int:
+        """The most objects of a training picture that no location names."""
+        return 0 if self.strict else max(self.world.counts) - 1
 
     @property
     def given(self) -> int:

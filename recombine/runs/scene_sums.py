@@ -23,7 +23,7 @@ from recombine.worlds.scenes.scenes import Scenes
 SHEET = "added.png"
 VISIBLE = 0.5
 """What share of a pixel an object must cover to be measured there."""
-VERSION = 1
+VERSION = 2
 """Rises when what is measured of sums changes."""
 
 
@@ -54,7 +54,7 @@ class AdditionRun(Task):
         locations = Prompts.of(recipe).layout(device)
         images = model.sample(locations, model.noise(e.samples), denoiser)
         detected = work.open(DetectorRun.of(recipe))(images)
-        rows = curve(detected, locations, e.radius, "added")
+        rows = curve(detected, locations, e.radius, "added", recipe.spare)
         near = nearness(detected, locations, e.radius, NEAR)
         if work.runtime.rank == 0:
             crosses = crossed(images, locations, match(detected, locations, e.radius)[0])

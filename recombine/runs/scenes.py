@@ -1,7 +1,7 @@
 """A scene model as a run: its pictures, its training, its samples at prompted locations, counted,
 and how local it is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
-from recombine.config import config
+from recombine.config import ALWAYS, config
 from recombine.metrics.counting import curve, match, nearness
 from recombine.metrics.detector import Detector
 from recombine.metrics.locality import locality
@@ -28,6 +28,8 @@ from recombine.train.loop import load_weights, train
 from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.scenes import Scenes
 
+VERSION = 2
+"""Rises when what is trained or measured changes."""
 AT_ONCE = 4096
 """Training pictures that are placed and rendered together."""
 ROOM = {"cuda": 512, "cpu": 64}
@@ -46,6 +48,7 @@ class SceneRun(Task):
     noun = "scene model"
     weights = True
     recipe: SceneRecipe
+    version: int = field(default=VERSION, metadata=ALWAYS)
 
     def parents(self) -> tuple[Task, ...]:
         return (DetectorRun.of(self.recipe),)
@@ -169,7 +172,7 @@ class SceneModel:
         rows = self.counted(prompts, f"step_{step:08d}.png", "count", last) + self.locality()
         if last:
             rows += self.maps()
-        if last and prompts.crowded:
+        if last and prompts.crowded and self.recipe.evaluation.crowded:
             rows += self.counted(prompts.crowded, "crowded.png", "crowded", last)
         return [rounded(row) | {"step": step} for row in rows]
 
@@ -188,7 +191,7 @@ class SceneModel:
         crosses = crossed(images[shown], few, match(detected.rows(shown), few, e.radius)[0])
         path = self.work.folder.path / "samples" / sheet
         write_sheet(path, crosses.unflatten(0, (len(e.locations), -1)))
-        rows = curve(detected, locations, e.radius, kind)
+        rows = curve(detected, locations, e.radius, kind, self.recipe.spare)
         by_distance = last and not prompts.spacing
         return rows + (nearness(detected, locations, e.radius, NEAR) if by_distance else [])
 
@@ -236,23 +239,30 @@ def corner_pixel(x: Float[Tensor, "b c h w"], locations: Layout) -> tuple[int, i
 
 
 def scene_jobs(recipes: dict[str, SceneRecipe], seeds: int) -> list[Job]:
-    """The detector's check, and every variant over its seeds. Runs of one seed and world follow
+    """A check of every detector, on the prompts of its first variant, and every variant over its
+    seeds. Runs of one seed and world follow
     each other, since they share their pictures."""
     worlds = list(dict.fromkeys(r.world for r in recipes.values()))
     order = sorted(recipes, key=lambda variant: worlds.index(recipes[variant].world))
-    checks = dict.fromkeys(DetectorCheck.of(r) for r in recipes.values())
+    checks = {DetectorRun.of(r): DetectorCheck.of(r) for r in reversed(recipes.values())}
     runs = [
         Job.of(SceneRun(recipes[variant].with_seed(seed)), variant=variant, seed=seed)
         for seed in range(seeds)
         for variant in order
     ]
-    return [*map(Job.of, checks), *runs]
+    return [*map(Job.of, checks.values()), *runs]
 
 
 def scene_facts(recipes: dict[str, SceneRecipe]) -> list[Row]:
-    """What each variant is: the most objects in training, and whether further objects are
-    errors."""
+    """What each variant is: the most objects in training, whether further objects are errors, and
+    how many are none."""
     return [
-        {"kind": "variant", "variant": v, "trained": max(r.world.counts), "strict": int(r.strict)}
+        {
+            "kind": "variant",
+            "variant": v,
+            "trained": max(r.world.counts),
+            "strict": int(r.strict),
+            "spare": r.spare,
+        }
         for v, r in recipes.items()
     ]

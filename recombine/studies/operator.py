@@ -41,10 +41,9 @@ from recombine.studies.scene_settings import DEVIATIONS
 from recombine.studies.scene_settings import settings as scene_settings
 from recombine.studies.study import Scale, Study, about
 
-SPACING, MOST = 0.2, 8
-"""At full scale no two locations are nearer than this share of the picture, since sets of pixels
-that overlap are not what the sum is about (large objects are 0.16 to 0.28 wide); that leaves room
-for so many."""
+MOST = 8
+"""At full scale, the largest number of locations, which keep the distance of `length`: sets of
+pixels that overlap are not what the sum is about."""
 
 
 @config("settings/operator")
@@ -99,12 +98,10 @@ def settings(scale: Scale) -> Operator:
     """Where models are prompted for fewer locations than in `length`, the detector still knows as
     many objects: sums may show more than they are prompted for."""
     recipe = scene_settings(scale).recipe
-    evaluation, detector = replace(recipe.evaluation, checkpoints=1), recipe.detector
+    evaluation = replace(recipe.evaluation, checkpoints=1)
     if scale == "full":
-        detector = replace(detector, most=evaluation.most)
-        few = tuple(range(1, MOST + 1))
-        evaluation = replace(evaluation, locations=few, spacing=SPACING)
-    changed = replace(recipe, evaluation=evaluation, detector=detector)
+        evaluation = replace(evaluation, locations=tuple(range(1, MOST + 1)))
+    changed = replace(recipe, evaluation=evaluation)
     return Operator(changed, (1, 2) if scale == "smoke" else (1, 2, 3, 4, 5))
 
 
@@ -151,7 +148,7 @@ STUDY = Study(
             measure=background_decides,
             trained=True,
             faithful=False,
-            deviations=("locations at least 0.2 of the picture apart, 1 to 8", *DEVIATIONS[1:]),
+            deviations=DEVIATIONS,
         ),
         leakage_predicts,
     ),

@@ -8,6 +8,7 @@ from recombine.config import config
 from recombine.nets.dit import DiTConfig
 from recombine.nets.layout_encoder import GlobalConfig, Grid, List
 from recombine.nets.local import LocalConfig
+from recombine.nets.patch_unet import PatchConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.nets.unet import UNetConfig
 from recombine.objectives.edm import Edm, Karras
@@ -25,32 +26,31 @@ from recombine.worlds.scenes.scenes import Scenes
 Experiment = Literal[
     "exp1", "exp2", "exp3", "exp2L", "exp3L", "exp2L, whole",
     "exp2, 1 object", "exp2, 1-5 objects", "exp2L, 1 object", "exp2L, 1-5 objects",
+    "exp2L, patches", "exp3L, patches", "exp2L, patches, whole",
 ]  # fmt: skip
 EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
-SPACING = 2.25 / 16
-"""The distance between locations: more than the width of a small object, and about as much as
-twelve of them allow."""
+SPACING, MOST = 0.2, 9
+"""The distance between locations, as wide as an object in the median, and how many of them fit."""
 OTHER_COUNTS = {"1 object": (1,), "1-5 objects": (1, 2, 3, 4, 5)}
-RUN_MINUTES = 3.1
-"""Mean over 30 runs of 5,000 updates, three at a time on one H200; the longest took 5.0."""
+UPDATES, BATCH = 8000, 64
+RUN_MINUTES = 1.0
+"""One run of a U-Net, alone on one H200."""
 DEVIATIONS = (
-    "locations at least 0.14 of the picture apart (the paper's spacing is not known; its "
-    "predecessor used nine fixed places)",
-    "K_max by a trained detector: half of the pictures are exact matches (Exps 1, 3, 3L) or have "
-    "full recall (Exps 2, 2L); the predecessor counted by hand",
-    "noise levels: median sigma / sigma_data 3.85 (EDM2, as in the paper: 0.90)",
-    "5,000 updates of 128 pictures, 0.64 million in all (the paper: 10^8 or more)",
-    "Heun's method averages denoised pictures in 1 / sigma (the paper's EDM sampler in sigma)",
+    "K_max by a trained detector, the same rule for all experiments: half of the pictures are "
+    "matches (the paper's rule is not known; its predecessor counted by hand)",
+    "locations at least 0.2 of the picture apart, 1 to 9 (the paper's spacing is not known; its "
+    "predecessor used nine fixed places); those of real scenes stand beside it",
+    f"{UPDATES:,} updates of {BATCH} pictures of 64 x 64, {UPDATES * BATCH / 1e6:.2f} million in "
+    "all (the paper: EDM2's training, 10^8 or more)",
 )
 """What differs from the paper's set-up in all experiments."""
 LOCAL_DEVIATION = (
-    "local network: one token network over cells of 4 pixels, trained on every cell (the paper: a "
-    "U-Net on each patch of which the centre cell is kept, one positive and one negative patch a "
-    "picture)"
+    "local network, fast form: one token network over cells of 4 pixels, trained on every cell (the "
+    "paper: a U-Net on each patch of which the centre cell is kept, as in the variants called "
+    "patches)"
 )
 CONTROL_DEVIATION = (
-    "control: each cell gets a window as large as the picture, centred on itself (the paper: the "
-    "same U-Net with a large patch)"
+    "control, fast form: each cell gets a window as large as the picture, centred on itself"
 )
 
 
@@ -58,13 +58,22 @@ CONTROL_DEVIATION = (
 class SceneSettings:
     """`recipe` is that of Exp 1: conditioned on all objects, as a grid. `local`: the network of the
     experiments with an L; `balance`: how much of its loss the patches with a location share;
-    `control`: the reach of the one whose patch is as large as the picture."""
+    `control`: the reach of the one whose patch is as large as the picture. `patches`: the same in the
+    paper's own form, a U-Net on each patch. That costs (patch / cell)^2 pictures a picture to
+    sample, so it is sampled at the end alone, `patch_samples` times for each number of locations;
+    its control `control_samples` times, for up to `control_most` locations, in half as many steps,
+    after a share of `control_training` of the updates."""
 
     recipe: SceneRecipe = field(default_factory=SceneRecipe)
     experiments: tuple[Experiment, ...] = EXPERIMENTS
     local: LocalConfig = field(default_factory=LocalConfig)
     balance: float = 0.5
     control: int = 8
+    patches: PatchConfig = field(default_factory=PatchConfig)
+    patch_samples: int = 32
+    control_samples: int = 16
+    control_most: int = 5
+    control_training: float = 0.25
 
     def __post_init__(self) -> None:
         encoder, balance = self.recipe.layout_encoder, self.recipe.objective.balance
@@ -86,6 +95,10 @@ class SceneSettings:
         one, listed = replace(grid, labelled="one"), List(dropout=grid.dropout, slots=slots)
         local = {"net": self.local, "objective": replace(r.objective, balance=self.balance)}
         whole = {**local, "net": replace(self.local, reach=self.control)}
+        patches = self.patched(self.patches, self.patch_samples)
+        control = self.patched(
+            replace(self.patches, reach=self.control), self.control_samples, self.control_most
+        )
         made: dict[str, dict[str, Any]] = {
             "exp1": {},
             "exp2": {"layout_encoder": one},
@@ -93,11 +106,35 @@ class SceneSettings:
             "exp2L": {"layout_encoder": one, **local},
             "exp3L": {"layout_encoder": listed, **local},
             "exp2L, whole": {"layout_encoder": one, **whole},
+            "exp2L, patches": {"layout_encoder": one, **patches},
+            "exp3L, patches": {"layout_encoder": listed, **patches},
+            "exp2L, patches, whole": {"layout_encoder": one, **control},
         }
         for word, counts in OTHER_COUNTS.items():
             world = {"world": replace(r.world, counts=counts)}
             made |= {f"{name}, {word}": made[name] | world for name in ("exp2", "exp2L")}
         return made
+
+    def patched(self, net: PatchConfig, samples: int, most: int = 0) -> dict[str, Any]:
+        """What a U-Net on patches changes. `most`: of a control, how many locations it is prompted
+        for."""
+        r, e = self.recipe, self.recipe.evaluation
+        few = {"pictures": 2, "pixels": 1, "noises": 1}
+        evaluation = replace(
+            e,
+            samples=min(e.samples, samples),
+            early=min(e.early, samples),
+            checkpoints=1,
+            locality=replace(e.locality, **few),
+        )
+        objective = replace(r.objective, patches=net.cells**2)
+        if not most:
+            return {"net": net, "objective": objective, "evaluation": evaluation}
+        train = replace(r.train, steps=max(1, int(self.control_training * r.train.steps)))
+        locations = tuple(k for k in e.locations if k <= most)
+        solver = replace(e.solver, steps=-(-e.solver.steps // 2))
+        evaluation = replace(evaluation, locations=locations, solver=solver, crowded=False)
+        return {"net": net, "objective": objective, "evaluation": evaluation, "train": train}
 
     def variants(self) -> dict[str, SceneRecipe]:
         changes = self.changes()
@@ -121,7 +158,8 @@ def smoke() -> SceneSettings:
         evaluation=SceneEvaluation((1, 2, 3), 2, 2, 2, Heun(2), locality=locality, spacing=0.1),
         detector=DetectorSettings(width=8, steps=4, batch=4, real=2),
     )
-    return SceneSettings(recipe, local=LocalConfig(16, 2, 16, 2, 2))
+    patches = PatchConfig(8, 2, UNetConfig((8,), 1, 2, 16))
+    return SceneSettings(recipe, local=LocalConfig(16, 2, 16, 2, 2), control=4, patches=patches)
 
 
 def laptop() -> SceneSettings:
@@ -146,12 +184,16 @@ def laptop() -> SceneSettings:
 
 
 def full() -> SceneSettings:
-    """Noise levels around 1, not below: which object is where is decided there."""
-    unet = UNetConfig((128, 192, 256), 2, 4, 512, fold=2, scaled=True, coordinates=True)
+    """One H200. A constant rate and a moving average, so that checkpoints are models of their
+    own."""
+    rest = {"fold": 2, "scaled": True, "coordinates": True}
     recipe = SceneRecipe(
-        objective=Edm(data=0.26, centre=0.0),
-        net=GlobalConfig(unet),
-        train=TrainConfig(steps=5000, batch=128, lr=5e-4, precision="bfloat16"),
-        evaluation=SceneEvaluation(early=64, spacing=SPACING),
+        net=GlobalConfig(UNetConfig((64, 128, 256), 2, 4, 512, **rest)),
+        train=TrainConfig(UPDATES, BATCH, lr=5e-4, decay="none", precision="bfloat16"),
+        evaluation=SceneEvaluation(
+            tuple(range(1, MOST + 1)), samples=64, early=32, spacing=SPACING
+        ),
+        detector=DetectorSettings(steps=3000, real=256, most=12),
     )
-    return SceneSettings(recipe, local=LocalConfig(16, 2, 384, 8, 6))
+    patches = PatchConfig(16, 2, UNetConfig((64, 128), 2, 4, 256, **rest))
+    return SceneSettings(recipe, local=LocalConfig(16, 2, 256, 6, 4), patches=patches)
