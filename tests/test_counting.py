@@ -140,9 +140,7 @@ def test_a_curve_tells_full_recall_exact_count_and_exact_match_apart():
 
 def rows(match: list[float], recall: list[float] | None = None) -> list[dict]:
     pairs = zip(match, recall or match, strict=True)
-    return [
-        {"locations": k, "matched": r, "full_recall": c} for k, (r, c) in enumerate(pairs, 1)
-    ]
+    return [{"locations": k, "matched": r, "full_recall": c} for k, (r, c) in enumerate(pairs, 1)]
 
 
 def test_nearness_is_recall_by_the_distance_to_the_next_location():

@@ -246,9 +246,7 @@ def test_heun_is_as_exact_as_the_reference_and_the_table_in_the_docs_says_so():
     noise = torch.randn(600, 6, generator=seeded("noise"), dtype=torch.float64)
     truth, table = reference(noise, 400), []
     for steps in (10, 20, 40):
-        own = Heun(steps).sample(
-            Exact(unconditional(DOUBLE), Karras()), Karras(), noise, None
-        )
+        own = Heun(steps).sample(Exact(unconditional(DOUBLE), Karras()), Karras(), noise, None)
         each = (own, reference(noise, steps), answers_averaged(noise, steps))
         ours, theirs, before = (float((x - truth).square().mean().sqrt()) for x in each)
         assert ours <= 1.05 * theirs

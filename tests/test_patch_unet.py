@@ -67,7 +67,8 @@ def test_the_loss_is_that_of_one_patch_with_a_location_and_one_without():
     seen = layout.inside(4, 1).any(2)
     goal = torch.randn(X.shape, generator=seeded("goal"))
     index = torch.stack(
-        [draw.pick[:, i].masked_fill(~mask, -1).argmax(1) for i, mask in enumerate((seen, ~seen))], 1
+        [draw.pick[:, i].masked_fill(~mask, -1).argmax(1) for i, mask in enumerate((seen, ~seen))],
+        1,
     )
     assert seen.gather(1, index).tolist() == [[True, False]] * 2
     each = []

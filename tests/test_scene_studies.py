@@ -268,6 +268,7 @@ KINDS = {
     "count",
     "crowded",
     "near",
+    "shown",
     "locality",
     "map",
 }

@@ -177,9 +177,7 @@ def nearness(
     return rows
 
 
-def k_max(
-    rows: Iterable[dict[str, Any]], column: str = "matched", threshold: float = 0.5
-) -> int:
+def k_max(rows: Iterable[dict[str, Any]], column: str = "matched", threshold: float = 0.5) -> int:
     """The largest number of locations up to which at least `threshold` of the pictures are matches
     at every number that was tried, or whatever else `column` counts. 0 if the smallest number
     fails."""

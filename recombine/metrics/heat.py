@@ -51,8 +51,9 @@ def peaks(
     logits: Float[Tensor, "b h w"], threshold: float = THRESHOLD, room: int = ROOM
 ) -> tuple[Layout, Float[Tensor, "b k"]]:
     """The local maxima of heat maps, highest first, and how high each one is; those below the
-    threshold are not present, nor those that belong to a higher one. Both the location and the height are those of the top of a parabola
-    through the logarithm of the map: exact for a bell."""
+    threshold are not present, nor those that belong to a higher one. Both the location and the
+    height are those of the top of a parabola through the logarithm of the map: exact for a
+    bell."""
     h, w = logits.shape[1:]
     log = F.logsigmoid(logits)
     reach = max(1, round(NEAR * w))

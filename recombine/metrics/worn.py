@@ -56,9 +56,7 @@ def cut(
     rows, columns = (torch.arange(n, device=images.device) for n in (h, w))
     along = rows[:, None] * angle.sin() + columns * angle.cos()
     draw = torch.rand(len(images), 2, generator=rng, device=rng.device)
-    left = torch.where(
-        draw[:, 0] < 0.5, PIECE * draw[:, 1], WHOLE + (1 - WHOLE) * draw[:, 1]
-    )
+    left = torch.where(draw[:, 0] < 0.5, PIECE * draw[:, 1], WHOLE + (1 - WHOLE) * draw[:, 1])
     order = along.flatten(1).masked_fill(~changed, torch.inf).sort(1).values
     last = (left * changed.sum(1)).long().clamp(max=h * w - 1)
     kept = along <= order.gather(1, last[:, None])[:, :, None]

@@ -10,7 +10,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from recombine.config import ALWAYS, config
-from recombine.metrics.counting import curve, match, nearness
+from recombine.metrics.counting import curve, match, nearness, tally
 from recombine.metrics.detector import Detector
 from recombine.metrics.locality import locality
 from recombine.metrics.locality_map import locality_map
@@ -192,8 +192,19 @@ class SceneModel:
         path = self.work.folder.path / "samples" / sheet
         write_sheet(path, crosses.unflatten(0, (len(e.locations), -1)))
         rows = curve(detected, locations, e.radius, kind, self.recipe.spare)
+        if last and kind == "count":
+            rows += self.shown(few, detected.rows(shown))
         by_distance = last and not prompts.spacing
         return rows + (nearness(detected, locations, e.radius, NEAR) if by_distance else [])
+
+    def shown(self, locations: Layout, detected: Layout) -> list[Row]:
+        """What was counted in each picture of the sheet, to be compared with counts by eye."""
+        counts = tally(detected, locations, radius=self.recipe.evaluation.radius)
+        each = enumerate(zip(*(part.tolist() for part in counts), strict=True))
+        return [
+            {"kind": "shown", "picture": i % COLUMNS, "locations": k, "located": n, "total": total}
+            for i, (k, n, total) in each
+        ]
 
     def locality(self) -> list[Row]:
         """Both measures at every noise level, in float32, on real pictures that are the same for
