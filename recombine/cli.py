@@ -238,6 +238,33 @@ def check(
 
 
 @app.command()
+def rescore(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with runs/ in it.")],
+    probe: Annotated[
+        list[str],
+        typer.Option(help="paper, linear, cnn, open-set, oracle or module:function; repeatable."),
+    ] = ["paper", "oracle"],  # noqa: B006
+    seeds: Annotated[int, typer.Option(help="Seeds of the paper's probe.")] = 5,
+    device: DeviceOption = "auto",
+) -> None:
+    """Score samples that runs have kept (evaluation.keep) by other probes; nothing is trained but
+    probes."""
+    from recombine.analysis.table import Table, write_table
+    from recombine.runs.rescoring import rescore_all
+    from recombine.runtime import Runtime
+
+    rows = Table(rescore_all(directory, probe, seeds, Runtime.find(device)))
+    for run, table in rows.by("run").items():
+        last = table.where(step=max(table.unique("step")))
+        for name, by in last.by("probe").items():
+            levels = {v: by.where(level=v).column("joint") for v in sorted(by.unique("level"))}
+            means = ", ".join(f"level {v} {sum(x) / len(x):.2f}" for v, x in levels.items())
+            print(f"{run}  {name:<10} {means}")
+    write_table(directory / "rescored.parquet", rows)
+    print(f"Rows: {directory / 'rescored.parquet'}")
+
+
+@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]")] = None,
     json_: JsonOption = False,

@@ -20,7 +20,7 @@ from recombine.rng import seeded
 from recombine.runs.models import ModelRun
 from recombine.runs.probes import PaperProbeRun, probe_runs
 from recombine.runs.recipe import Evaluation, Recipe
-from recombine.runs.rescoring import kept_runs, rescore
+from recombine.runs.rescoring import kept_runs, rescore, rescore_all
 from recombine.runtime import Runtime
 from recombine.studies import calibrated
 from recombine.train.fit import TrainConfig
@@ -63,7 +63,9 @@ def test_kept_samples_come_back_and_equal_ones_are_equal_files(tmp_path):
         read_kept(tmp_path / "a.npz")
 
 
-def test_a_run_keeps_samples_of_its_last_checkpoints_and_they_are_scored_again(tmp_path):
+def test_a_run_keeps_samples_of_its_last_checkpoints_and_they_are_scored_again(
+    tmp_path, monkeypatch
+):
     net = DiTConfig(TransformerConfig(depth=1, width=16, heads=2), patch=7)
     evaluation = Evaluation(
         (0, 1, 2), 3, Euler(2), probe_steps=2, paper_probes=1, keep=2, keep_last=2
@@ -78,6 +80,21 @@ def test_a_run_keeps_samples_of_its_last_checkpoints_and_they_are_scored_again(t
     rows = rescore([folder], [Oracle(WORLD)])
     assert {(r["step"], r["n"]) for r in rows} == {(2, 2), (3, 2)}
     assert len(rows) == 2 * 8
+    (tmp_path / "mine.py").write_text(
+        "def zeros(images):\n    return images.new_zeros(len(images), 3)\n"
+        "def flat(images):\n    return images.new_zeros(len(images))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    again = rescore_all(tmp_path, ["oracle", "paper", "mine:zeros"], 1, QUIET)
+    assert [r for r in again if r["probe"] == "oracle"] == rows
+    assert {r["probe"] for r in again} == {"oracle", "paper 0", "mine:zeros"}
+    own = {r["composition"]: r["joint"] for r in again if r["probe"] == "mine:zeros"}
+    assert own == {c: float(c == "000") for c in own}
+    for name, says in (("mine:flat", "one row each"), ("mine:no", "mine"), ("papr", "paper")):
+        with pytest.raises(UsageError, match=says):
+            rescore_all(tmp_path, [name], 1, QUIET)
+    with pytest.raises(UsageError, match="kept samples"):
+        rescore_all(tmp_path / "samples", ["oracle"], 1, QUIET)
 
 
 def rows_of(late: dict[str, tuple[float, ...]], seen: float = 0.8) -> Table:
