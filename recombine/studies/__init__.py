@@ -33,6 +33,7 @@ NAMES = (
     "locality",
     "receptive-field",
     "operator",
+    "features",
 )
 """Each is the module or package of that name; torch is imported only when one is loaded."""
 TOUR = ("two-models", "interactions", "swing-by", "local-scores")

@@ -1,0 +1,96 @@
+"""Paper B's claims about text-conditioned models, from the rows of `features`."""
+
+from statistics import fmean
+
+from recombine.analysis.claims import Finding, Measured, Part
+from recombine.analysis.estimates import correlation, correlation_estimate, mean
+from recombine.analysis.table import Table
+
+LEARNED = 0.8
+"""The share of samples that show what their captions name, at least, for a model to be judged."""
+RISE, MONOTONE, SAME, MARGIN = 0.1, 0.8, 0.9, 0.05
+"""The regions, written down before any run."""
+
+
+def by_seed(rows: Table, kind: str) -> dict[int, Table]:
+    found = rows.where(kind=kind).by("seed")
+    if not found:
+        raise LookupError(f"no rows of kind {kind!r}")
+    return found
+
+
+def learned(rows: Table) -> Measured:
+    """How often samples show what their captions name. LookupError where a model of ours did not
+    learn its captions; a pipeline has no such rows."""
+    some = rows.where(kind="captions", of="samples")
+    if not some:
+        return {}
+    joint = fmean(some.column("joint"))
+    if joint < LEARNED:
+        raise LookupError(f"samples show their captions in {joint:.2f} of cases, not {LEARNED}")
+    return {"samples that show their captions": joint}
+
+
+def pixels_are_local(rows: Table) -> Finding:
+    """X1."""
+    measured, rises, ranks = learned(rows), [], []
+    for some in by_seed(rows, "pixels").values():
+        t, share = some.column("t"), some.column("share")
+        ordered = [s for _, s in sorted(zip(t, share, strict=True))]
+        rises.append(ordered[0] - ordered[-1])
+        ranks.append(correlation([-x for x in t], share))
+    for t, some in rows.where(kind="pixels").by("t").items():
+        measured[f"share nearby, t = {t}"] = fmean(some.column("share"))
+    measured["share of the picture that is nearby"] = rows.where(kind="pixels").column("even")[0]
+    parts = (
+        Part("share nearby at the lowest noise - at the highest", mean(rises), RISE, 1.0),
+        Part("rank correlation with less noise", correlation_estimate(ranks), MONOTONE, 1.0),
+    )
+    return Finding(parts, measured)
+
+
+def words_act_alike(rows: Table) -> Finding:
+    """X2."""
+    measured, found = learned(rows), {"word": [], "embedding": []}
+    for some in by_seed(rows, "word").values():
+        for how, ranks in found.items():
+            mine = some.where(how=how)
+            ranks.append(correlation(mine.column("first"), mine.column("second")))
+    measured["rank correlation, embeddings replaced"] = fmean(found["embedding"])
+    for word, some in rows.where(kind="word", how="word").by("word").items():
+        ratio = fmean(some.column("first")) / max(fmean(some.column("second")), 1e-12)
+        measured[f"influence of {word!r}, first place / second"] = ratio
+    part = Part(
+        "rank correlation of the two places", correlation_estimate(found["word"]), SAME, 1.0
+    )
+    return Finding((part,), measured)
+
+
+def thirds(some: Table) -> tuple[float, float]:
+    """The mean gap of the blocks in the middle third of the depth, and of the others."""
+    blocks = [(r["depth"], r["gap"]) for r in some if r.get("depth") is not None]
+    n = len(blocks)
+    if n < 3:
+        raise LookupError(f"{n} blocks; a shape over depth needs three or more")
+    middle = [gap for depth, gap in blocks if n / 3 <= depth + 0.5 < 2 * n / 3]
+    outer = [gap for depth, gap in blocks if not n / 3 <= depth + 0.5 < 2 * n / 3]
+    return fmean(middle), fmean(outer)
+
+
+def hidden_states_separate(rows: Table) -> Finding:
+    """X3."""
+    measured, leads = learned(rows), {"latents": [], "pixels": [], "outer blocks": []}
+    for some in by_seed(rows, "concepts").values():
+        middle, outer = thirds(some)
+        for name in ("latents", "pixels"):
+            leads[name].append(middle - some.one(space_of=name)["gap"])
+        leads["outer blocks"].append(middle - outer)
+    for name, some in rows.where(kind="concepts").by("space_of").items():
+        within, between = (fmean(some.column(c)) for c in ("within", "between"))
+        measured[f"{name}: within, between"] = f"{within:.2f}, {between:.2f}"
+    least = {"latents": MARGIN, "pixels": MARGIN, "outer blocks": 0.0}
+    parts = tuple(
+        Part(f"gap in the middle blocks - in {name}", mean(v, -4, 4), least[name], 4.0)
+        for name, v in leads.items()
+    )
+    return Finding(parts, measured)

@@ -1,0 +1,87 @@
+"""Captioned pictures, and the text-conditioned model that is trained on them."""
+
+import torch
+
+from recombine.bridge.features import block_names
+from recombine.nets.text_unet import TextUNet, TextUNetConfig
+from recombine.rng import seeded
+from recombine.runs.captions import agreement
+from recombine.worlds.captions import LENGTH, VOCABULARY, Captions, spelled, tokens_of
+
+WORLD = Captions(size=32)
+
+
+def picture(*factors, seed="one"):
+    return WORLD.render(torch.tensor([factors]), seeded(seed)).images[0]
+
+
+def test_captions_name_what_is_there_and_leave_out_what_is_not_said():
+    index = torch.tensor([[1, 0, 3, 2, 1, 2], [0, 1, 2, 1, 0, 0], [0, 0, 0, 0, 0, 0]])
+    assert spelled(WORLD.caption(index)) == [
+        "a red circle on the left and a green square on the right striped cool",
+        "a blue triangle on the right",
+        "",
+    ]
+    said = torch.tensor([[False, True, False, False, True, False]]).expand(3, -1)
+    assert spelled(WORLD.caption(index, said)) == ["a red thing on the left striped", "", ""]
+
+
+def test_prompts_become_the_tokens_of_the_captions_that_say_the_same():
+    index = WORLD.sample(64, seeded("captions"))
+    caption = WORLD.caption(index)
+    assert torch.equal(tokens_of(spelled(caption)), caption.tokens)
+    assert caption.tokens.shape == (64, LENGTH)
+    assert VOCABULARY[tokens_of(["zebra"])[0, 0]] == "?"
+
+
+def test_each_factor_changes_its_own_part_of_the_picture():
+    base = picture(1, 0, 1, 0, 0, 0)
+    assert base.min() >= 0
+    assert base.max() <= 1
+    for factors, left, right in (
+        ((2, 0, 1, 0, 0, 0), True, False),
+        ((1, 0, 1, 1, 0, 0), False, True),
+        ((1, 0, 0, 0, 0, 0), False, True),
+        ((1, 0, 1, 0, 2, 0), True, True),
+        ((1, 0, 1, 0, 0, 3), True, True),
+    ):
+        changed = (picture(*factors) != base).any(0)
+        assert changed[:, :16].any() == left
+        assert changed[:, 16:].any() == right
+
+
+def test_agreement_counts_what_both_places_show():
+    index = torch.tensor([[1, 0, 3, 2, 1, 2], [0, 1, 2, 1, 0, 0]])
+    images = WORLD.render(index, seeded("x")).images
+
+    def probe(half):
+        """Right everywhere but in the second picture's right half."""
+        left = torch.equal(half, images[..., :16])
+        seen = index[:, [0, 1, 4, 5]] if left else index[:, [2, 3, 4, 5]].clone()
+        if not left:
+            seen[1, 0] = 3
+        return seen
+
+    right = agreement(probe, images, index, WORLD)
+    assert right == {"shape": 0.5, "color": 1.0, "texture": 1.0, "light": 1.0, "joint": 0.5}
+
+
+def test_the_text_unet_starts_at_zero_and_hears_every_word_once_it_does_not():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = TextUNet(TextUNetConfig((32, 32), 1, text=16, layers=1), (4, 8, 8), 22, LENGTH)
+        x, t, caption = (
+            torch.randn(2, 4, 8, 8),
+            torch.rand(2),
+            WORLD.caption(torch.ones(2, 6).long()),
+        )
+        assert not net(x, t, caption).any()
+        torch.nn.init.normal_(net.leave.weight, std=0.1)
+    assert len(block_names(net)) == 5
+    base = net(x, t, caption)
+    for k in range(int((caption.tokens[0] > 0).sum())):
+        tokens = caption.tokens.clone()
+        tokens[0, k] = 1
+        change = (net(x, t, caption._replace(tokens=tokens)) - base).abs().amax((1, 2, 3))
+        assert change[0] > 0
+        assert change[1] == 0

@@ -1,0 +1,156 @@
+"""The study `features`: its measures on a model whose answers are known, its claims on made-up
+rows, and the same command on tiny pipelines."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from recombine.analysis.features import (
+    hidden_states_separate,
+    pixels_are_local,
+    words_act_alike,
+)
+from recombine.analysis.table import Table, read_table
+from recombine.api import run
+from recombine.bridge.measures import Concepts, FeatureMeasure
+from recombine.bridge.text import Encoded, Segment, texts
+from recombine.config import override
+from recombine.objectives.process import Flow
+from recombine.pipeline.job import Work
+from recombine.runs.captions import Words
+from recombine.runtime import Runtime
+from recombine.studies.features import jobs, settings
+
+MEASURE = FeatureMeasure(
+    prompt="left right both", places=((0.25, 0.5), (0.75, 0.5)), times=(0.2, 0.8), pictures=2,
+    pixels=2, draws=2, steps=2,
+    concepts=(Concepts("one", ("left", "left left")), Concepts("two", ("right", "right right"))),
+)  # fmt: skip
+SMALL = {
+    "measure.times": [0.2, 0.8], "measure.pictures": 1, "measure.pixels": 1, "measure.draws": 1,
+    "measure.steps": 1, "measure.side": 32, "measure.prompt": "a red circle left",
+}  # fmt: skip
+
+
+class TransformerBlock(nn.Module):
+    def forward(self, x):
+        return x
+
+
+class Halves:
+    """A denoiser that adds a number to the left half, the right half or both, as its words say; a
+    pixel sees its neighbours to the side."""
+
+    def __init__(self):
+        self.net, self.schedule, self.device = TransformerBlock(), Flow(), torch.device("cpu")
+
+    def encode(self, prompts):
+        effect = {"left": [1.0, 0.0], "right": [0.0, 1.0], "both": [1.0, 1.0]}
+        rows = [[effect[w] for w in p.split()] + [[0.0, 0.0]] * 4 for p in prompts]
+        return Encoded(torch.tensor([row[:4] for row in rows]))
+
+    def text(self, prompts):
+        return texts(prompts, self.encode, (Segment(Words(), 0, 4),))
+
+    def shape(self, side=0):
+        return 1, 8, 8
+
+    def decode(self, latents):
+        return latents.flip(1)
+
+    def __call__(self, x, t, condition):
+        added = condition.encoded.embeds.sum(1)[:, None, None].repeat_interleave(4, -1)
+        wide = torch.nn.functional.pad(x, (1, 1))
+        return self.net(0.1 * (wide[..., 2:] + wide[..., :-2]) + added)
+
+
+def test_measures_of_a_denoiser_whose_answers_are_known():
+    rows = Table(MEASURE.rows(Halves()))
+    assert rows.where(kind="pixels").column("share") == pytest.approx([1, 1])
+    for how in ("word", "embedding"):
+        words = rows.where(kind="word", how=how)
+        for word, first, second in (("left", 1, 0), ("right", 0, 1), ("both", 1, 1)):
+            mine = words.where(word=word)
+            assert mine.column("first") == pytest.approx([first] * 2, abs=1e-6)
+            assert mine.column("second") == pytest.approx([second] * 2, abs=1e-6)
+    for name in ("pixels", "latents", ""):
+        space = rows.one(kind="concepts", space_of=name)
+        assert space["within"] == pytest.approx(1, abs=0.05)
+        assert space["between"] < 0.2
+
+
+def rows_of(share, second, gaps):
+    """Rows of three seeds: shares over the noise, what words do at the second place (1 at the
+    first, times the word's number), and the gaps of pixels, latents and six blocks."""
+    made = []
+    for seed in range(3):
+        about = {"seed": seed}
+        for i, s in enumerate(share):
+            made.append(
+                {"kind": "pixels", "t": 0.1 + i / 5, "share": s * (1 + seed / 100), "even": 0.2}
+            )
+            for k in range(4):
+                both = {"first": 1.0 + k + i / 9, "second": second(k) + i / 9}
+                made.append({"kind": "word", "how": "word", "word": f"w{k}", **both})
+                made.append({"kind": "word", "how": "embedding", "word": f"w{k}", **both})
+        for name, gap in zip(("pixels", "latents", *"abcdef"), gaps, strict=True):
+            depth = {"depth": "abcdef".index(name)} if len(name) == 1 else {}
+            sides = {"within": gap, "between": 0.0, "gap": gap * (1 + seed / 100)}
+            made.append({"kind": "concepts", "space_of": name, **depth, **sides})
+        made = [row if "seed" in row else row | about for row in made]
+    return Table(made)
+
+
+def verdicts(finding):
+    return [part.verdict(3, True) for part in finding.parts]
+
+
+def test_the_claims_hold_on_rows_that_show_them_and_not_on_others():
+    arch = (0.1, 0.2, 0.3, 0.4, 0.8, 0.8, 0.4, 0.3)
+    good = rows_of((0.9, 0.7, 0.5), lambda k: 2.0 + k, arch)
+    bad = rows_of((0.5, 0.7, 0.9), lambda k: 5.0 - k, arch[::-1])
+    for measure, parts in (
+        (pixels_are_local, 2),
+        (words_act_alike, 1),
+        (hidden_states_separate, 3),
+    ):
+        assert verdicts(measure(good)) == ["supported"] * parts
+        assert "supported" not in verdicts(measure(bad))[:2]
+
+
+def test_a_model_that_did_not_learn_its_captions_is_not_judged():
+    about = {"kind": "captions", "of": "samples", "joint": 0.5, "seed": 0}
+    rows = rows_of((0.9, 0.7, 0.5), float, (0.1,) * 8) + Table([about])
+    for measure in (pixels_are_local, words_act_alike, hidden_states_separate):
+        with pytest.raises(LookupError, match=r"samples show their captions in 0\.50"):
+            measure(rows)
+
+
+def test_the_study_runs_to_its_claims(tmp_path):
+    (folder,) = run("features", scale="smoke", out=tmp_path)
+    rows = read_table(folder / "rows.parquet")
+    assert {"pixels", "word", "concepts", "captions"} <= set(rows.column("kind"))
+    assert (folder / "figures" / "concepts.svg").exists()
+
+
+@pytest.mark.parametrize("name", ["sdxl", "sd3", "flux", "pixart"])
+def test_the_same_command_ends_with_rows_on_a_pipeline(name, tmp_path):
+    """The whole command for one of them; of the others the task that it carries out."""
+    pytest.importorskip("diffusers")
+    from tiny_pipelines import build
+
+    build(name, tmp_path).save_pretrained(tmp_path / name)
+    changes = {"pipeline": str(tmp_path / name), **SMALL}
+    if name == "sdxl":
+        (folder,) = run("features", scale="smoke", out=tmp_path, changes=changes)
+        rows = read_table(folder / "rows.parquet")
+    else:
+        given = override(settings("smoke"), *(f"{k}={json.dumps(v)}" for k, v in changes.items()))
+        (job,) = jobs(given, 1)
+        rows = Table(job.task.run(Work(job.task, tmp_path, Runtime())))
+    assert len(rows.where(kind="pixels")) == 2
+    assert len(rows.where(kind="word")) == 2 * 4 * 2
+    blocks = {"sdxl": 8, "sd3": 2, "flux": 2, "pixart": 2}[name]
+    assert len(rows.where(kind="concepts")) == 2 + blocks
