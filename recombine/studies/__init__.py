@@ -34,6 +34,7 @@ NAMES = (
     "receptive-field",
     "operator",
     "features",
+    "colours",
 )
 """Each is the module or package of that name; torch is imported only when one is loaded."""
 TOUR = ("two-models", "interactions", "swing-by", "local-scores")
