@@ -29,10 +29,11 @@ from synthetic_results import (
 from recombine.analysis.table import Table, read_table, write_table
 from recombine.config import UsageError
 from recombine.report import render, training, write_site, write_study
+from recombine.report.bars import bar
 from recombine.report.claims import claim_files, print_claims, read_claims
-from recombine.report.page import Shown, furthest
+from recombine.report.page import contrast
 from recombine.report.page import real as real_accuracy
-from recombine.report.read import Factor, Space, StudyEntry, read_results
+from recombine.report.read import ClaimEntry, Factor, PartEntry, Space, StudyEntry, read_results
 from recombine.report.sheets import grid_of
 
 OUTSIDE = re.compile(
@@ -63,7 +64,8 @@ def test_pages_are_small_and_show_files_beside_them_and_nothing_else(site):
 
 def test_a_page_needs_only_its_own_folder(site, tmp_path):
     alone = Path(shutil.copytree(site / "objectives", tmp_path / "alone" / "objectives"))
-    assert write_study(alone).read_text() == (site / "objectives" / "index.html").read_text()
+    there = (site / "objectives" / "index.html").read_text()
+    assert write_study(alone).read_text() == re.sub(r'<a href="[^"]*" rel="next".*?</a>', "", there)
 
 
 def test_without_scripts_the_last_step_is_there(site):
@@ -79,9 +81,9 @@ def test_index_counts_verdicts_and_lists_all_claims(site):
     text = (site / "index.html").read_text()
     assert len(re.findall(r'<tr id="claim-', text)) == 2 * len(claims("x"))
     assert re.search(r"2 partly supported", text)
-    assert "3.1e-12" in text
+    assert "3.1e-12" in (site / "swing-by" / "index.html").read_text()
     assert "[0.93, 0.98]" in text
-    assert "(the best of 6 runs)" in text
+    assert re.findall(r'class="hero-name">(\w+)', text) == ["dit", "maskgit"]
 
 
 def test_a_claim_shows_parts_deviations_and_sensitivity_folded(site):
@@ -327,25 +329,72 @@ def test_a_probe_is_shown_at_its_worst_where_runs_are_of_several_worlds():
     assert training.refused(rows, Path("rows.parquet")) == {"open-set": 0.97}
 
 
-def test_the_site_shows_the_run_that_comes_furthest():
-    def run(name: str, oracle: float, cnn: float, sheets: bool = True) -> dict:
+def test_the_site_shows_a_run_that_composes_beside_one_that_does_not():
+    def run(name: str, oracle: float, cnn: float, seen: float = 1.0, sheets: bool = True) -> dict:
         both = (("cnn", cnn), ("oracle", oracle))
         scores = {p: {"000": [[1.0]], "111": [[0.0], [y]]} for p, y in both}
-        return {"id": name, "scores": scores, "sheets": [[0, 0]] if sheets else []}
+        curves = {p: {"0": [[seen]]} for p, _ in both}
+        shown = [[0, 0]] if sheets else []
+        return {"id": name, "variant": name, "scores": scores, "curves": curves, "sheets": shown}
 
     codes = [{"code": c, "level": k, "row": k} for c, k in (("111", 2), ("000", 0))]
     runs = [run("kind", 0.1, 1.0), run("right", 0.9, 0.9), run("equal", 0.9, 0.9)]
-    runs += [run("unseen", 1.0, 1.0, sheets=False)]
+    runs += [run("unseen", 1.0, 1.0, sheets=False), run("untrained", 0.0, 0.0, seen=0.2)]
     of = {"compositions": codes, "runs": runs}
-    assert furthest({"probes": ["cnn", "oracle"], **of})["id"] == "right"
-    assert furthest({"probes": ["cnn"], **of})["id"] == "kind"
+    assert [r["id"] for r in contrast({"probes": ["cnn", "oracle"], **of})] == ["right", "kind"]
+    assert [r["id"] for r in contrast({"probes": ["cnn"], **of})] == ["kind", "right"]
+    alone = {"compositions": codes, "runs": runs[:1]}
+    assert [r["id"] for r in contrast({"probes": ["cnn"], **alone})] == ["kind"]
 
 
-@pytest.mark.parametrize(
-    ("width", "height", "wide"), [(480.0, 100.0, True), (200.0, 100.0, False), (0.0, 0.0, False)]
-)
-def test_a_card_shows_the_left_part_of_a_wide_figure(width, height, wide):
-    assert Shown("a", "A", "", "figures/a.svg", width, height).wide is wide
+def entry(name: str, estimate: float, interval: tuple, expected: tuple, **measured) -> ClaimEntry:
+    part = PartEntry(name, "supported", estimate, interval, 5, expected)
+    return ClaimEntry("X1", "s", "it holds", "supported", parts=[part], measured=measured)
+
+
+def test_a_bar_has_estimate_region_and_paper_on_one_axis():
+    rate = bar(entry("dit, level 2", 0.5, (0.4, 0.7), (0.75, None), paper_dit=0.85))
+    assert (rate.low, rate.high, rate.zero) == (0.0, 1.0, None)
+    assert (rate.estimate, rate.interval, rate.region) == (50, (40, 70), (75, 100))
+    assert (rate.paper, rate.paper_value) == (85, 0.85)
+    gain = bar(entry("a - b, level 2", -0.5, (-0.9, 0.1), (0.2, 1.0), paper_a=0.9, paper_b=0.5))
+    assert (gain.low, gain.zero, gain.estimate) == (-1.0, 50, 25)
+    assert gain.paper == pytest.approx(70)
+    count = bar(entry("K_max of exp1", 6.0, (5.0, 7.0), (4.0, None), paper_exp1=9))
+    assert count.high > 9
+    assert count.region[1] == 100
+    assert 0 < count.interval[0] < count.estimate < count.interval[1] < count.paper < 100
+
+
+def test_a_bar_shows_no_number_that_the_paper_does_not_give():
+    assert bar(entry("dit, seen", 0.5, (0.4, 0.7), (0.75, None), paper_dit=0.85)).paper is None
+    assert bar(entry("a - b, level 2", 0.1, (0.0, 1.0), (0.2, 1.0), paper_a=0.9)).paper is None
+    assert bar(ClaimEntry("X1", "s", "exact", "supported")) is None
+
+
+def test_pages_lead_to_their_neighbours_and_claims_to_their_rows(site):
+    first, second = (site / name / "index.html" for name in ("objectives", "swing-by"))
+    assert 'rel="next" aria-label="Next study: swing-by"' in first.read_text()
+    assert 'rel="prev"' not in first.read_text()
+    assert 'rel="prev" aria-label="Previous study: objectives"' in second.read_text()
+    for folder, name in re.findall(
+        r'href="([\w-]+)/index.html#(claim-[^"]+)"', (site / "index.html").read_text()
+    ):
+        assert f'id="{name}"' in (site / folder / "index.html").read_text()
+
+
+def test_pages_of_own_data_speak_of_it_and_show_no_claims_of_papers(tmp_path):
+    make_results(tmp_path)
+    change(tmp_path / "objectives", own="the folder mugs")
+    write_site(tmp_path)
+    text = (tmp_path / "objectives" / "index.html").read_text()
+    assert "pictures of the folder mugs, which vary in shape, color, size" in text
+    assert "4 of them were in training, 4 were not" in text
+    for foreign in ('id="claim-', "Farid et al. 2025", "all else is"):
+        assert foreign not in text
+    index = (tmp_path / "index.html").read_text()
+    assert "the folder mugs" in index
+    assert 'data-study="objectives"' not in index
 
 
 def test_claims_are_found_in_a_results_folder_or_in_that_of_one_study(site):

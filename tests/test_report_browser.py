@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, ImageChops
-from synthetic_results import accuracy, digest, hostile, make_results, shown_accuracy
+from synthetic_results import (
+    VARIANTS,
+    accuracy,
+    claims,
+    digest,
+    hostile,
+    make_results,
+    shown_accuracy,
+)
 
 from recombine.report import render, write_site
 
@@ -177,6 +185,56 @@ def test_one_slider_moves_samples_accuracies_and_cursor_together(site):
         [step, str(step), render.percent(accuracy(variant, seed, "111", step)), str(sheet)]
         for (variant, seed, step), sheet in zip(states, sheets_at, strict=True)
     ]
+
+
+FILTER = """(f) => {
+  const find = (id) => f.document.getElementById(id);
+  const shown = () => Array.from(f.document.querySelectorAll(".claim-list tbody tr"))
+    .filter((row) => !row.hidden).map((row) => row.id.replace("claim-", ""));
+  const set = (id, value, kind) => {
+    find(id).value = value;
+    find(id).dispatchEvent(new f.Event(kind, { bubbles: true }));
+    return shown();
+  };
+  const seen = [shown(), set("filter-text", "DIFFUSION right", "input")];
+  find("filter").reset();
+  seen.push(set("filter-study", "swing-by", "input"), set("filter-verdict", "supported", "input"));
+  seen.push(set("filter-text", "no such words", "input"), find("filter-count").textContent);
+  f.document.querySelector('a[data-verdict="contradicted"]').click();
+  return [...seen, shown()];
+}"""
+
+
+def test_a_claim_is_found_by_its_words_its_study_and_its_verdict(site):
+    (seen,) = framed(site, [site / "index.html"], FILTER)
+    start, words, study, both, none, count, verdict = seen
+    ids = [f"{s}-{c['id']}" for s in ("objectives", "swing-by") for c in claims(s)]
+    of = {i: c for i, c in zip(ids, claims("x") * 2, strict=True)}
+    assert start == ids[:12]
+    assert words == [i for i in ids if "diffusion model is right" in of[i]["statement"]]
+    assert study == [i for i in ids if i.startswith("swing-by")]
+    assert both == [i for i in study if of[i]["verdict"] == "supported"]
+    assert (none, count) == ([], f"0 of {len(ids)} claims")
+    assert verdict == [i for i in ids if of[i]["verdict"] == "contradicted"]
+
+
+COMPARE = """(f) => {
+  const find = (id) => f.document.getElementById(id);
+  const tile = f.document.querySelector('[data-code="111"]');
+  const look = () => [tile, tile.querySelector(".compared")].map((part) =>
+    [part.querySelector(".whose").textContent, part.querySelector(".accuracy").textContent]);
+  const dotted = () => f.document.querySelectorAll("#curves .of-other").length;
+  const seen = [look(), dotted()];
+  find("other").value = ""; find("other").dispatchEvent(new f.Event("change"));
+  return [...seen, tile.querySelector(".compared").hidden, dotted()];
+}"""
+
+
+def test_two_runs_stand_side_by_side(site):
+    """With two variants from the start; the same seed of the other one."""
+    (seen,) = framed(site, [site / "objectives" / "index.html"], COMPARE)
+    both = [[f"{v}, seed 0", render.percent(accuracy(v, 0, "111", 20000))] for v in VARIANTS]
+    assert seen == [both, 3, True, 0]
 
 
 def test_a_phone_needs_no_sideways_scroll(site):

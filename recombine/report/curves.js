@@ -57,10 +57,10 @@ function sparkline(variant, probe, levels) {
 }
 
 /** The chart: paper dashed behind, then bands, seeds thin, mean bold, cursor with a dot per level on the chosen run. */
-function drawCurves(host, { variant, runs, run, probe, levels, step, paper }) {
+function drawCurves(host, { variant, runs, run, probe, levels, step, paper, other }) {
   const width = Math.max(host.clientWidth, 260), height = width < 520 ? 240 : 320;
   const left = 52, right = width - 12, top = 10, bottom = height - 40;
-  const steps = runs.flatMap((r) => r.steps).concat(paper ? paper.steps : []);
+  const steps = runs.flatMap((r) => r.steps).concat(paper ? paper.steps : [], other ? other.steps : []);
   const { place, ticks } = stepAxis(steps, left + 4, right);
   const y = (v) => bottom - v * (bottom - top);
   const parts = [0, 0.25, 0.5, 0.75, 1].map((v) =>
@@ -77,6 +77,7 @@ function drawCurves(host, { variant, runs, run, probe, levels, step, paper }) {
     if (runs.length > 1) for (const r of runs) parts.push(stroke(linePath(r.steps, column((r.curves[probe] || {})[l]), place, y), l, `class="of-seed" stroke-width="${r === run ? 1.5 : 1}" stroke-opacity="${r === run ? 0.9 : 0.5}"`));
     if (curve) parts.push(stroke(linePath(variant.steps, column(curve), place, y), l, 'class="of-mean" stroke-width="3"'));
   }
+  if (other) for (const l of levels) parts.push(stroke(linePath(other.steps, column(other.curves[l]), place, y), l, 'class="of-other" stroke-width="2.5" stroke-dasharray="1 6"'));
   parts.push(`<path class="cursor" d="M${place(step)} ${top - 4}V${bottom}" stroke="currentColor" stroke-opacity=".6" stroke-dasharray="3 3"/>`);
   const index = run.steps.indexOf(step);
   for (const l of levels) {

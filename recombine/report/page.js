@@ -23,14 +23,15 @@ function explorer(data) {
   }
   const tiles = [...document.querySelectorAll("#grid .tile")];
   const cells = [...document.querySelectorAll("#scores td[data-field]")];
-  const state = { run: data.runs[0], index: 0, probe: data.probes[0], paper: true };
+  const state = { run: data.runs[0], index: 0, probe: data.probes[0], paper: true, other: null };
   let place = null, timer = null;
 
   const nameOf = (probe) => (Object.hasOwn(data.names, probe) ? data.names[probe] : probe);
   const step = () => state.run.steps[state.index];
-  const variant = () => data.variants.find((v) => v.name === state.run.variant);
-  const siblings = () => data.runs.filter((r) => r.variant === state.run.variant);
-  const scoreOf = (code, probe) => ((state.run.scores[probe] || {})[code] || [])[state.index] || null;
+  const variant = (run = state.run) => data.variants.find((v) => v.name === run.variant);
+  const siblings = (run = state.run) => data.runs.filter((r) => r.variant === run.variant);
+  const scoreOf = (code, probe, run = state.run) => ((run.scores[probe] || {})[code] || [])[run === state.run ? state.index : nearest(run, step())] || null;
+  const titled = (run) => (data.variants.length < 2 ? `seed ${run.seed}` : siblings(run).length < 2 ? run.variant : `${run.variant}, seed ${run.seed}`);
 
   /** The step of `run` that is nearest to `wanted`. */
   function nearest(run, wanted) {
@@ -46,7 +47,29 @@ function explorer(data) {
     find("slider").max = String(run.steps.length - 1);
     run.sheets.forEach(([, index]) => picture(index));
     fillSeeds();
+    fillOthers();
     show();
+  }
+
+  /** The run that stands beside the shown one; null for none. */
+  function setOther(run) {
+    state.other = run === state.run ? null : run;
+    if (state.other) state.other.sheets.forEach(([, index]) => picture(index));
+    find("grid").classList.toggle("pairs", Boolean(state.other));
+    document.querySelectorAll(".compared").forEach((e) => { e.hidden = !state.other; });
+  }
+
+  /** With two variants the other one stands beside the shown one from the start, seed by seed. */
+  function counterpart() {
+    const rest = data.runs.filter((r) => r.variant !== state.run.variant);
+    return data.variants.length === 2 ? rest.find((r) => r.seed === state.run.seed) || rest[0] : null;
+  }
+
+  function fillOthers() {
+    if (state.other && (state.other === state.run || (data.variants.length === 2 && state.follow))) setOther(counterpart());
+    const options = data.runs.filter((r) => r !== state.run).map((r) => new Option(titled(r), r.id, false, r === state.other));
+    find("other").replaceChildren(new Option("nothing", "", false, !state.other), ...options);
+    find("pick-other").hidden = data.runs.length < 2;
   }
 
   function setStep(index, settled) {
@@ -75,7 +98,13 @@ function explorer(data) {
   }
 
   function showScore(tile) {
-    const score = scoreOf(tile.dataset.code, state.probe), [joint, low, high] = score || [null, null, null];
+    writeScore(tile, scoreOf(tile.dataset.code, state.probe), state.run);
+    if (state.other) writeScore(tile.querySelector(".compared"), scoreOf(tile.dataset.code, state.probe, state.other), state.other);
+  }
+
+  function writeScore(tile, score, run) {
+    const [joint, low, high] = score || [null, null, null];
+    tile.querySelector(".whose").textContent = titled(run);
     tile.querySelector(".accuracy").textContent = percent(joint);
     tile.querySelector(".interval").textContent = low === null || high === null ? "" : `${(100 * low).toFixed(0)} – ${(100 * high).toFixed(0)}`;
     tile.querySelector(".meter span").style.width = `${100 * (joint || 0)}%`;
@@ -86,21 +115,24 @@ function explorer(data) {
 
   /** The newest sheet at or before the step; a note says so when it is older. */
   function showSamples() {
-    const past = state.run.sheets.filter(([s]) => s <= step()), found = past[past.length - 1];
+    const newest = (run) => run.sheets.filter(([s]) => s <= step()).pop();
+    const found = newest(state.run);
     const note = find("samples-note");
     note.hidden = !data.sheets.length || Boolean(found && found[0] === step());
     const kept = state.run.sheets.map(([s]) => grouped(s)).join(", ");
     note.textContent = found ? `Samples shown: step ${grouped(found[0])}, the last kept before this step.` : kept ? `Samples of this run were kept at step ${kept}.` : "No samples of this seed are among these results.";
-    tiles.forEach((tile) => drawTile(tile, found));
+    for (const tile of tiles) {
+      drawSamples(tile.querySelector("canvas"), tile.dataset.row, found);
+      if (state.other) drawSamples(tile.querySelector(".compared canvas"), tile.dataset.row, newest(state.other));
+    }
   }
 
-  function drawTile(tile, found) {
-    const canvas = tile.querySelector("canvas");
+  function drawSamples(canvas, row, found) {
     if (!canvas) return;
     canvas.dataset.step = found ? String(found[0]) : "";
     const context = canvas.getContext("2d"), sheet = found && data.sheets[found[1]], image = found && picture(found[1]);
     if (!image || !image.complete || !image.naturalWidth) { if (!found) context.clearRect(0, 0, canvas.width, canvas.height); return; }
-    const count = sheet.shown, across = Math.ceil(count / Math.min(2, count)), side = sheet.cell, size = Math.round(side), y = Number(tile.dataset.row) * side;
+    const count = sheet.shown, across = Math.ceil(count / Math.min(2, count)), side = sheet.cell, size = Math.round(side), y = Number(row) * side;
     const pitch = size + 1, width = across * pitch - 1;
     if (canvas.width !== width) { canvas.width = width; canvas.height = Math.ceil(count / across) * pitch - 1; }
     for (let i = 0; i < count; i++) context.drawImage(image, i * side, y, side, side, (i % across) * pitch, Math.floor(i / across) * pitch, size, size);
@@ -108,7 +140,7 @@ function explorer(data) {
 
   function showCurves() {
     const v = variant(), paper = state.paper ? v.paper : null;
-    place = drawCurves(find("curves"), { variant: v, runs: siblings(), run: state.run, probe: state.probe, levels: data.levels, step: step(), paper });
+    place = drawCurves(find("curves"), { variant: v, runs: siblings(), run: state.run, probe: state.probe, levels: data.levels, step: step(), paper, other: state.other && { steps: state.other.steps, curves: state.other.curves[state.probe] || {} } });
     for (const level of data.levels) {
       const score = ((state.run.curves[state.probe] || {})[level] || [])[state.index];
       find(`legend-${level}`).textContent = percent(score && score[0]);
@@ -118,7 +150,7 @@ function explorer(data) {
     const seeds = siblings().length;
     find("curves-note").textContent = (seeds > 1 ? `Bold: mean over ${seeds} seeds; thin: each seed; the dots and the numbers above are seed ${state.run.seed}. ` : "") +
       `Shaded: the interval of one measurement (low to high in the rows), averaged over the level's compositions${seeds > 1 ? " and seeds" : ""}. Share of samples in % that show all factors as prompted, by the ${nameOf(state.probe)}.` +
-      (v.paper ? " Dashed: the paper's own curve, decoded from its figure, at its own training steps; its batch size, model and probe differ, so compare shapes and end points, not single steps." : "");
+      (state.other ? ` Dotted: ${titled(state.other)}.` : "") + (v.paper ? " Dashed: the paper's own curve, decoded from its figure, at its own training steps; its batch size, model and probe differ, so compare shapes and end points, not single steps." : "");
   }
 
   function fillSeeds() {
@@ -165,7 +197,7 @@ function explorer(data) {
   }
 
   function remember() {
-    const hash = new URLSearchParams({ step: step(), run: state.run.id, probe: state.probe });
+    const hash = new URLSearchParams({ step: step(), run: state.run.id, probe: state.probe, with: state.other ? state.other.id : "" });
     try { history.replaceState(null, "", `#${hash}`); } catch { /* some browsers refuse it on files; the page works without */ }
   }
 
@@ -175,6 +207,8 @@ function explorer(data) {
     if (data.probes.includes(asked.get("probe"))) state.probe = asked.get("probe");
     const run = data.runs.find((r) => r.id === asked.get("run"));
     if (run) state.run = run;
+    state.follow = !asked.has("with");
+    setOther(state.follow ? counterpart() : data.runs.find((r) => r.id === asked.get("with")) || null);
     state.index = asked.has("step") ? nearest(state.run, Number(asked.get("step")) || 0) : Math.min(state.index, state.run.steps.length - 1);
     find("probe").value = state.probe;
     setRun(state.run);
@@ -184,6 +218,7 @@ function explorer(data) {
     find("slider").addEventListener("input", (event) => { if (timer) play(false); setStep(Number(event.target.value)); });
     find("slider").addEventListener("change", remember);
     find("seed").addEventListener("change", (event) => { setRun(data.runs.find((r) => r.id === event.target.value)); remember(); });
+    find("other").addEventListener("change", (event) => { state.follow = false; setOther(data.runs.find((r) => r.id === event.target.value) || null); show(); remember(); });
     find("probe").addEventListener("change", (event) => { state.probe = event.target.value; fillVariants(); show(); remember(); });
     find("play").addEventListener("click", () => play(!timer));
     const drag = (event) => {

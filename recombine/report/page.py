@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment
 
 from recombine.analysis.claims import VERDICTS
+from recombine.analysis.levels import LEARNED
 from recombine.config import UsageError
 from recombine.report.read import ClaimEntry, FigureEntry, Results, Sheet, content, read_results
 from recombine.report.render import environment, widget, write
@@ -18,8 +19,6 @@ from recombine.report.training import Record, training
 
 HEAT_MAPS = "maps"
 """The name of sheets of heat maps."""
-WIDE = 2.4
-"""Width over height beyond which a card shows a figure's left part, large enough to be read."""
 VIEW = re.compile(rb'<svg\b[^>]*viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"')
 
 
@@ -34,10 +33,6 @@ class Shown:
     src: str
     width: float
     height: float
-
-    @property
-    def wide(self) -> bool:
-        return self.width > WIDE * self.height
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,15 @@ class Page:
     explorer: Record | None
     figures: list[Shown]
     gallery: list[Gallery]
-    counts: list[tuple[str, int]]
+
+    @property
+    def claims(self) -> list[ClaimEntry]:
+        """None on pictures of one's own: the claims are about others."""
+        return [] if self.results.study.own else self.results.claims
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        return count(self.claims)
 
 
 def write_study(folder: Path) -> Path:
@@ -75,7 +78,7 @@ def prepare(folder: Path) -> Page:
     results = read_results(folder)
     explorer = training(results)
     figures = [show(folder, figure) for figure in results.study.figures]
-    return Page(results, explorer, figures, gallery(results, explorer), count(results.claims))
+    return Page(results, explorer, figures, gallery(results, explorer))
 
 
 def count(claims: Iterable[ClaimEntry]) -> list[tuple[str, int]]:
@@ -115,12 +118,15 @@ def gallery(results: Results, explorer: Record | None) -> list[Gallery]:
     return [Gallery(titled(s), f"samples/{s.file}", *sizes[s.file]) for s in sheets]
 
 
-def render_page(page: Page, templates: Environment) -> str:
+def render_page(page: Page, templates: Environment, before: str = "", after: str = "") -> str:
+    """`before`, `after`: the folders of the studies that come before and after it on the site."""
     study = page.results.study
     return templates.get_template("study.html").render(
         page=page,
         study=study,
-        claims=page.results.claims,
+        claims=page.claims,
+        before=before,
+        after=after,
         explorer=page.explorer,
         start=first_view(page.explorer) if page.explorer else None,
         widget=widget(study.widget, templates.globals["nonce"]),
@@ -145,13 +151,24 @@ def first_view(explorer: Record, run: Record | None = None) -> Record:
     }
 
 
-def furthest(explorer: Record) -> Record:
-    """The run that is best, at the end, at what lies furthest from all it has seen: by the oracle,
-    else by the primary probe; the first of equals."""
+def contrast(explorer: Record) -> list[Record]:
+    """The run that is best, at the end, at what lies furthest from all it has seen, by the oracle
+    where there is one, else by the primary probe; and where there are several variants the run that
+    is worst at it, of those that have learned what they saw (the best, if none has)."""
     probe = "oracle" if "oracle" in explorer["probes"] else explorer["probes"][0]
     code = max(explorer["compositions"], key=lambda c: (c["level"], c["row"]))["code"]
+
+    def reached(run: Record) -> float:
+        return (last(run, probe, code) or [0.0])[0] or 0.0
+
+    def seen(run: Record) -> float:
+        curve = run["curves"].get(explorer["probes"][0], {}).get("0") or [None]
+        return curve[-1][0] if curve[-1] else 0.0
+
     shown = [run for run in explorer["runs"] if run["sheets"]]
-    return max(shown, key=lambda run: (last(run, probe, code) or [0.0])[0] or 0.0)
+    best = max(shown, key=reached)
+    others = [r for r in shown if r["variant"] != best["variant"] and seen(r) >= LEARNED]
+    return [best, min(others, key=reached)] if others else [best]
 
 
 def last(run: Record, probe: str, code: str) -> list[float | None] | None:

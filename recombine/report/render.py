@@ -13,10 +13,11 @@ from markupsafe import Markup, escape
 
 from recombine.analysis.levels import PROBES, level_name
 from recombine.plots.style import LEVELS
+from recombine.report.bars import bar
 from recombine.store import write_atomic
 
 HERE = Path(__file__).parent
-SCRIPTS = ("curves.js", "page.js")
+SCRIPTS = ("curves.js", "page.js", "claims.js")
 WIDGET_NAME = re.compile(r"[a-z-]+")
 HOSTILE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 PAPERS = {
@@ -52,6 +53,8 @@ def environment() -> Environment:
         kebab,
         region,
         probe_name,
+        letter,
+        bar,
     )
     made.filters |= {function.__name__: function for function in written} | {"level": level_name}
     script = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
@@ -97,6 +100,11 @@ def region(expected: tuple[float | None, float | None]) -> str:
     if low is not None:
         return f"at least {number(low)}"
     return f"at most {number(high)}" if high is not None else "anything"
+
+
+def letter(paper: str) -> str:
+    """The paper of "A, Fig 3" is A; what is in no paper stays as it is."""
+    return paper[:1] if paper[:1] in PAPERS and not paper[1:2].isalnum() else paper
 
 
 def probe_name(probe: str) -> str:

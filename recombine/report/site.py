@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from recombine.config import UsageError
-from recombine.report.page import Page, count, first_view, furthest, prepare, render_page
+from recombine.report.page import Page, contrast, count, first_view, prepare, render_page
 from recombine.report.read import in_order
 from recombine.report.render import environment, write
 from recombine.report.training import Record
@@ -18,8 +18,10 @@ def write_site(directory: Path) -> Path:
         raise UsageError(f"{directory}: holds no study (no <study>/study.json)")
     templates = environment()
     pages = [prepare(folder) for folder in folders]
-    texts = [render_page(page, templates) for page in pages]
-    claims = [claim for page in pages for claim in page.results.claims]
+    names = ["", *(folder.name for folder in folders), ""]
+    around = zip(pages, names, names[2:], strict=False)
+    texts = [render_page(page, templates, before, after) for page, before, after in around]
+    claims = [claim for page in pages for claim in page.claims]
     shown = {"pages": pages, "hero": hero(pages), "claims": claims, "counts": count(claims)}
     index = templates.get_template("index.html").render(shown)
     for page, text in zip(pages, texts, strict=True):
@@ -28,14 +30,14 @@ def write_site(directory: Path) -> Path:
 
 
 def hero(pages: list[Page]) -> Record | None:
-    """The picture at the top: samples of the best run of the first trained study, else the first
-    figure."""
+    """The picture at the top: samples of a run that composes and of one that does not, of the first
+    trained study, else the first figure."""
     trained = [page for page in pages if page.explorer and page.explorer["sheets"]]
     if trained:
         page, explorer = trained[0], trained[0].explorer
-        start = first_view(explorer, furthest(explorer))
-        return {"page": page, "explorer": explorer, "start": start, "figure": None}
+        starts = [first_view(explorer, run) for run in contrast(explorer)]
+        return {"page": page, "explorer": explorer, "starts": starts, "figure": None}
     plotted = [page for page in pages if page.figures]
     if not plotted:
         return None
-    return {"page": plotted[0], "explorer": None, "start": None, "figure": plotted[0].figures[0]}
+    return {"page": plotted[0], "explorer": None, "starts": None, "figure": plotted[0].figures[0]}
