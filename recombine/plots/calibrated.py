@@ -1,5 +1,6 @@
-"""The figures of `calibrated`: what the paper's probe reads of seen classes, level 2 of every
-family over updates by the paper's probe and the oracle, and all levels by the paper's probe."""
+"""The figures of `calibrated` and `label-dropout`: what the paper's probe reads of seen classes,
+level 2 of every family over updates by the paper's probe and the oracle, and all levels by the
+paper's probe."""
 
 from pathlib import Path
 from statistics import fmean
@@ -24,8 +25,11 @@ BAR = 0.27
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    both = with_paper_probe(rows)
-    return [level_two(rows, folder), all_levels(both, folder), *gate(rows, folder)]
+    return [*curves(rows, folder), *gate(rows, folder)]
+
+
+def curves(rows: Table, folder: Path) -> list[Figure]:
+    return [level_two(rows, folder), all_levels(with_paper_probe(rows), folder)]
 
 
 def level_two(rows: Table, folder: Path) -> Figure:

@@ -17,6 +17,7 @@ NAMES = (
     "conditioning",
     "objectives",
     "calibrated",
+    "label-dropout",
     "jitter",
     "jitter-by-shape",
     "jitter-by-factor",

@@ -1,0 +1,103 @@
+"""What the claims of `label-dropout` measure: late means at level 2 by the paper's probe, the mean
+over its seeds. All regions were written down before the second seed was run."""
+
+from recombine.analysis.calibrated import LATE, SEEN
+from recombine.analysis.claims import Finding, claim
+from recombine.analysis.levels import at_level, gain_of, measured
+from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.table import Table
+
+DEVIATIONS = (
+    "the paper does not say whether its MaskGIT was trained with label dropout",
+    "one tokenizer of 256 codes of 8 numbers (the paper: a VQGAN with codes of 128)",
+    "7 layers, no dropout inside the network (12 in the paper's Fig 6)",
+    "DiT by flow matching, Heun with 25 steps (the paper: DDPM, 500 ancestral steps)",
+)
+CONTINUOUS = ("givt", "mar", "dit")
+
+
+def beside(rows: Table, *variants: str) -> dict:
+    """Numbers that stand beside a claim; the paper's own where it names the setting."""
+    shown = measured(rows, {v: LATE.get(v) for v in variants}, PAPER)
+    return shown | {"primary probe": "paper's linear probe, mean over its seeds"}
+
+
+def seen(rows: Table, *variants: str) -> tuple:
+    return tuple(at_level(rows, v, 0, low=SEEN, probe=PAPER) for v in variants)
+
+
+@claim("G6", "A, Fig 3a", deviations=DEVIATIONS)
+def maskgit_fails_with_dropout(rows: Table) -> Finding:
+    """MaskGIT that is trained with label dropout reads as in the paper.
+
+    Expected: level 2 <= 0.15, level 1 in 0.35 to 0.65, seen >= 0.7; late means, paper's linear
+    probe (mean over its seeds) (paper: 0.006, 0.527, 0.866)"""
+    rows, name = with_paper_probe(rows), "maskgit, dropout"
+    parts = (
+        at_level(rows, name, 2, high=0.15, probe=PAPER),
+        at_level(rows, name, 1, low=0.35, high=0.65, probe=PAPER),
+        *seen(rows, name),
+    )
+    return Finding(parts, beside(rows, name) | {"paper_maskgit": LATE["maskgit"]})
+
+
+@claim("G7", "beyond A", deviations=DEVIATIONS)
+def maskgit_composes_without_dropout(rows: Table) -> Finding:
+    """Without label dropout MaskGIT composes, though it predicts categories.
+
+    Expected: level 2 without - with dropout >= 0.3, level 2 without >= 0.3, seen >= 0.7 for both;
+    late means, paper's linear probe (mean over its seeds)"""
+    rows, both = with_paper_probe(rows), ("maskgit", "maskgit, dropout")
+    parts = (
+        gain_of(rows, *both, 0.3, probe=PAPER),
+        at_level(rows, "maskgit", 2, low=0.3, probe=PAPER),
+        *seen(rows, *both),
+    )
+    return Finding(parts, beside(rows, *both))
+
+
+@claim("G8", "A, Fig 4c and d", deviations=DEVIATIONS)
+def dropout_destroys_composition_in_dit(rows: Table) -> Finding:
+    """Label dropout destroys composition in DiT.
+
+    Expected: level 2 without - with dropout >= 0.3, with <= 0.3, seen >= 0.7 for both; late means,
+    paper's linear probe (mean over its seeds) (paper: 0.602 and 0.00)"""
+    rows, both = with_paper_probe(rows), ("dit", "dit, dropout")
+    parts = (
+        gain_of(rows, *both, 0.3, probe=PAPER),
+        at_level(rows, "dit, dropout", 2, high=0.3, probe=PAPER),
+        *seen(rows, *both),
+    )
+    return Finding(parts, beside(rows, *both) | {"paper_dit, dropout": 0.0})
+
+
+@claim("G9", "A, Fig 3", deviations=DEVIATIONS)
+def continuous_outputs_withstand_dropout(rows: Table) -> Finding:
+    """Continuous outputs compose under label dropout where MaskGIT does not.
+
+    Expected: level 2 of GIVT, MAR and DiT with dropout - that of MaskGIT with dropout >= 0.3 for
+    each; late means, paper's linear probe (mean over its seeds)"""
+    rows = with_paper_probe(rows)
+    less = "maskgit, dropout"
+    parts = tuple(gain_of(rows, f"{f}, dropout", less, 0.3, probe=PAPER) for f in CONTINUOUS)
+    return Finding(parts, beside(rows, *(f"{f}, dropout" for f in ("maskgit", *CONTINUOUS))))
+
+
+@claim("G10", "A, Fig 3", deviations=DEVIATIONS)
+def continuous_outputs_compose(rows: Table) -> Finding:
+    """Without label dropout GIVT, MAR and DiT compose.
+
+    Expected: level 2 >= 0.5 and seen >= 0.7 for each; late means, paper's linear probe (mean over
+    its seeds) (paper: 0.697, 0.821, 0.848)"""
+    rows = with_paper_probe(rows)
+    parts = tuple(at_level(rows, f, 2, low=0.5, probe=PAPER) for f in CONTINUOUS)
+    return Finding((*parts, *seen(rows, *CONTINUOUS)), beside(rows, *CONTINUOUS))
+
+
+CLAIMS = (
+    maskgit_fails_with_dropout,
+    maskgit_composes_without_dropout,
+    dropout_destroys_composition_in_dit,
+    continuous_outputs_withstand_dropout,
+    continuous_outputs_compose,
+)

@@ -1,0 +1,88 @@
+"""Is it label dropout, and not the categorical output, that keeps MaskGIT from composing?
+
+Public MaskGIT code leaves out the label of every tenth training picture, so that samples can be
+guided; paper A names no such setting for its Fig 3, and finds in Fig 4 that label dropout destroys
+composition in DiT. Here all four families are trained with and without it, everything else alike
+and as in the authors' development code: class labels, 28,000 updates at 1e-4 decayed linearly,
+neither clipped nor averaged, 1,500 pictures of a composition, in the world that the paper's curves
+imply (`Shapes2D.calibrated`). MaskGIT, GIVT and MAR share a transformer of 7 layers of 128 with
+labels as tokens; DiT has 7 of 448 with adaLN. If the output decides, the three continuous families
+compose with dropout too; if dropout decides, none does.
+
+Run: `recombine run label-dropout --scale full` (on a GPU), `--scale laptop` (MaskGIT with and
+without, on two cores).
+"""
+
+from dataclasses import field
+from typing import Any
+
+from recombine.analysis import label_dropout as claims
+from recombine.config import UsageError, config
+from recombine.pipeline.job import Job
+from recombine.plots import calibrated as plots
+from recombine.runs.models import model_jobs
+from recombine.runs.recipe import Recipe
+from recombine.studies import calibrated
+from recombine.studies.calibrated import CURVES, Calibrated
+from recombine.studies.study import Scale, Study, about
+
+SETUPS = {
+    "maskgit": "maskgit, tokens, small",
+    "givt": "givt sure, tokens, small",
+    "mar": "mar, tokens, small",
+    "dit": "dit",
+}
+"""Each family in the names of `calibrated`."""
+
+
+@config("settings/label-dropout")
+class LabelDropout:
+    """`variants`: families, with ", dropout" after the name where labels are left out."""
+
+    base: Calibrated = field(default_factory=Calibrated)
+    variants: tuple[str, ...] = tuple(v for f in SETUPS for v in (f, f"{f}, dropout"))
+
+    def recipes(self) -> dict[str, Recipe]:
+        return {name: self._recipe(name) for name in self.variants}
+
+    def _recipe(self, name: str) -> Recipe:
+        family, _, change = name.partition(", ")
+        if family not in SETUPS or change not in ("", "dropout"):
+            raise UsageError(
+                f"variants: {name!r} is none of {', '.join(SETUPS)}, or one of them and ', dropout'"
+            )
+        changes = ["few", *([change] if change else []), "theirs"]
+        return self.base.variant(", ".join([SETUPS[family], *changes]))
+
+
+def settings(scale: Scale) -> LabelDropout:
+    variants = {"laptop": ("maskgit", "maskgit, dropout")}.get(scale, LabelDropout.variants)
+    return LabelDropout(calibrated.settings(scale), variants)
+
+
+def jobs(settings: LabelDropout, seeds: int) -> list[Job]:
+    return model_jobs(settings.recipes(), seeds)
+
+
+def describe(settings: LabelDropout) -> dict[str, Any]:
+    curves = {v: CURVES[v.partition(", ")[0]] for v in settings.variants}
+    return settings.base.recipe.facts() | {"paper_curve": curves}
+
+
+STUDY = Study(
+    name="label-dropout",
+    question="Is it label dropout, and not the categorical output, that keeps MaskGIT from composing?",
+    paper="A, Figs 3 and 4",
+    about=about(__doc__),
+    cost={
+        "smoke": "40 s, one core",
+        "laptop": "10 min, two cores",
+        "full": "75 min (estimate), one H200, 5 seeds",
+    },
+    settings=settings,
+    jobs=jobs,
+    claims=claims.CLAIMS,
+    figures=plots.curves,
+    describe=describe,
+    run_minutes=2.0,
+)
