@@ -1,4 +1,4 @@
-"""recombine: can a generative model draw what it has never seen, by recombining what it has?
+"""recombine: does a generative model generate combinations of factors that it never saw in training?
 
 The public names below are loaded when they are first used, so that importing the package is
 instant.
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from recombine.analysis.table import Table
     from recombine.api import claims, results, run
     from recombine.config import UsageError
+    from recombine.objectives.process import Denoiser
     from recombine.runs.recipe import Evaluation, Recipe
     from recombine.studies.study import Study
+    from recombine.worlds.circles import Circles
     from recombine.worlds.factors import Factor, FactorSpace, Split
     from recombine.worlds.folder import Folder
     from recombine.worlds.scenes.scenes import Scenes
@@ -28,11 +30,13 @@ HOME = {
     "claims": "api",
     "World": "worlds.world",
     "Shapes2D": "worlds.shapes2d",
+    "Circles": "worlds.circles",
     "Scenes": "worlds.scenes.scenes",
     "Folder": "worlds.folder",
     "Split": "worlds.factors",
     "Factor": "worlds.factors",
     "FactorSpace": "worlds.factors",
+    "Denoiser": "objectives.process",
     "Recipe": "runs.recipe",
     "Evaluation": "runs.recipe",
     "Study": "studies.study",
@@ -44,7 +48,9 @@ HOME = {
 }
 """Public name -> the module that defines it."""
 __all__ = [
+    "Circles",
     "Claim",
+    "Denoiser",
     "Evaluation",
     "Factor",
     "FactorSpace",

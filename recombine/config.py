@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Literal, Union, dataclass_transform, get_args, get_origin
 
+from recombine.display import short_repr
+
 JSON = dict[str, Any] | list[Any] | str | int | float | bool | None
 ALWAYS = {"always": True}
 """Metadata of a field that enters the digest even at its default: the version of what a task
@@ -42,12 +44,14 @@ def config(tag: str) -> Callable[[type], type]:
     class name is not."""
 
     def declare(cls: type) -> type:
-        made = dataclasses.dataclass(frozen=True)(cls)
+        made = dataclasses.dataclass(frozen=True, repr=False)(cls)
         known = _TAGS.get(tag)
         if known is not None and _origin(known) != _origin(made):
             raise TypeError(
                 f"tag {tag!r} is taken by {known.__qualname__}; {made.__qualname__} needs another"
             )
+        if "__repr__" not in vars(cls):
+            made.__repr__ = short_repr
         _TAGS[tag] = made
         made.tag = tag
         return made

@@ -9,6 +9,8 @@ import pytest
 from synthetic_results import make_results
 
 import recombine as rc
+from recombine.display import html_table
+from recombine.studies import find
 
 ROOT = Path(__file__).parents[1]
 
@@ -56,3 +58,26 @@ def test_a_study_can_be_run_from_a_program(tmp_path):
     (folder,) = rc.run("interactions", scale="smoke", out=tmp_path, device="cpu")
     assert set(rc.claims(folder)["verdict"]) == {"smoke"}
     assert (tmp_path / "index.html").exists()
+
+
+def test_reprs_are_short_and_say_what_differs_from_the_defaults():
+    world = rc.Shapes2D(size=20)
+    assert repr(world) == "Shapes2D(size=20)"
+    assert (
+        repr(world.space) == "FactorSpace(shape circle/triangle, color red/blue, size large/small)"
+    )
+    assert repr(world.usual) == "Split(seen: 000 001 010 100)"
+    assert eval(repr(world), {"Shapes2D": rc.Shapes2D}) == world
+    study = find("jitter")
+    assert max(map(len, map(repr, (study, rc.Recipe(), *study.claims)))) < 400
+
+
+def test_a_notebook_shows_every_composition_in_the_frame_of_its_level():
+    html = rc.Shapes2D(size=20)._repr_html_()
+    assert html.count("<img") == 8
+    assert [html.count(said) for said in ("<br>seen", "<br>level 1", "<br>level 2")] == [4, 3, 1]
+    assert find("jitter")._repr_html_().count("<tr>") == 1 + len(find("jitter").claims)
+
+
+def test_names_in_html_are_escaped():
+    assert "<script>" not in html_table(("a",), [("<script>",)], "<script>")

@@ -47,6 +47,11 @@ class Part:
     low: float = -math.inf
     high: float = math.inf
 
+    def __repr__(self) -> str:
+        bounds = (f">= {self.low:g}", self.low), (f"<= {self.high:g}", self.high)
+        region = " and ".join(text for text, bound in bounds if math.isfinite(bound))
+        return f"Part({self.name}: {self.estimate}, expected {region or 'anything'})"
+
     def verdict(self, enough: int, faithful: bool) -> Verdict:
         low, high = self.estimate.interval or (math.nan, math.nan)
         if self.estimate.n < enough or math.isnan(low):
@@ -110,6 +115,9 @@ class Claim:
     trained: bool = False
     faithful: bool = True
     deviations: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Claim({self.id}: {self.statement} Expected: {self.expected})"
 
 
 def claim(id: str, paper: str = "beyond the papers", **more: Any) -> Callable[..., Claim]:

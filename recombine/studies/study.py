@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from recombine.analysis.claims import Claim
 from recombine.analysis.table import Table
+from recombine.display import html_table
 from recombine.pipeline.job import Job
 from recombine.plots.style import Figure
 from recombine.store import Row
@@ -52,6 +53,14 @@ class Study:
     widget: str | None = None
     sensitivity: bool = False
     run_minutes: float = 0.0
+
+    def __repr__(self) -> str:
+        claims = ", ".join(claim.id for claim in self.claims)
+        return f"Study({self.name!r}: {self.question} Claims: {claims or 'none'})"
+
+    def _repr_html_(self) -> str:
+        rows = [(claim.id, claim.statement, claim.expected) for claim in self.claims]
+        return html_table(("claim", "statement", "expected"), rows, f"{self.name}: {self.question}")
 
 
 def about(doc: str | None) -> str:

@@ -3,7 +3,7 @@ levels of novelty."""
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -44,8 +44,8 @@ class Factor:
     name: str
     values: tuple[str, ...]
     dim: int = 0
-    centre: tuple[float, ...] = ()
-    unit: tuple[float, ...] = ()
+    centre: tuple[float, ...] = field(default=(), repr=False)
+    unit: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def words(self) -> str:
@@ -100,6 +100,9 @@ class FactorSpace:
     def describe(self, composition: Composition) -> str:
         """`(0, 1, 1)` -> "circle blue small"."""
         return " ".join(f.values[i] for f, i in zip(self.factors, composition, strict=True))
+
+    def __repr__(self) -> str:
+        return f"FactorSpace({self.words})"
 
 
 def code(composition: Composition) -> str:
@@ -164,6 +167,9 @@ class Split:
             for level, composition in zip(levels.tolist(), some.tolist(), strict=True):
                 by_level.setdefault(level, []).append(tuple(composition))
         return {level: tuple(by_level[level]) for level in sorted(by_level)}
+
+    def __repr__(self) -> str:
+        return f"Split(seen: {' '.join(map(code, self.seen))})"
 
 
 def at_most_one_new(space: FactorSpace, old: tuple[int, ...] | None = None) -> Split:

@@ -8,6 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from recombine.config import UsageError
+from recombine.display import html_gallery
+from recombine.rng import seeded
 from recombine.worlds.factors import Composition, Condition, FactorSpace, Split, at_most_one_new
 
 INVALID = -1
@@ -102,3 +104,12 @@ class World(ABC):
     def describe(self, index: Int[Tensor, "b k"], value: Float[Tensor, "b v"]) -> Condition:
         """The full condition of pictures with these factors and values."""
         return Condition(index, value, torch.ones_like(index, dtype=torch.bool))
+
+    def _repr_html_(self) -> str:
+        """A picture of each composition, framed by its level in the usual split; at most 32."""
+        present, split = self.present[:32], self.usual
+        images = self.render(torch.tensor(present), seeded("repr")).images
+        pixels = (images * 255).round().byte().permute(0, 2, 3, 1).cpu().numpy()
+        shown = zip(pixels, present, strict=True)
+        tiles = [(p, self.space.describe(c), split.level(c)) for p, c in shown]
+        return html_gallery(tiles, repr(self))
