@@ -6,7 +6,7 @@ VENV ?= .venv
 OUT ?= out
 READY = $(VENV)/.ready
 
-.PHONY: run test docs readme clean
+.PHONY: run test types docs readme notebooks clean
 
 run: $(READY)
 	$(VENV)/bin/recombine run tour --scale laptop --out $(OUT)
@@ -22,6 +22,9 @@ readme: $(READY)
 	$(VENV)/bin/python scripts/study_pages.py
 	$(VENV)/bin/python scripts/concept_pictures.py
 
+types: $(VENV)/.docs
+	$(VENV)/bin/mypy
+
 docs: $(VENV)/.docs
 	$(VENV)/bin/python scripts/docs_site.py
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
@@ -33,6 +36,9 @@ $(READY): requirements.lock pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(READY)
+
+notebooks: $(VENV)/.docs
+	$(VENV)/bin/python scripts/notebooks.py
 
 $(VENV)/.docs: $(READY) requirements-docs.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.lock

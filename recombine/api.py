@@ -117,6 +117,7 @@ def results(directory: str | Path | None = None) -> "pl.DataFrame":
     return pl.concat(frames, how="diagonal_relaxed")
 
 
+CLAIM_COLUMNS: tuple[str, ...]
 CLAIM_COLUMNS = ("study", "id", "verdict", "estimate", "low", "high", "n", "scale", "seeds")
 CLAIM_COLUMNS += ("statement", "expected", "paper", "note")
 

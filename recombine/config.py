@@ -18,6 +18,7 @@ import importlib
 import json
 import math
 import pkgutil
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +45,7 @@ def config(tag: str) -> Callable[[type], type]:
     class name is not."""
 
     def declare(cls: type) -> type:
-        made = dataclasses.dataclass(frozen=True, repr=False)(cls)
+        made: Any = dataclasses.dataclass(frozen=True, repr=False)(cls)
         known = _TAGS.get(tag)
         if known is not None and _origin(known) != _origin(made):
             raise TypeError(
@@ -62,7 +63,7 @@ def config(tag: str) -> Callable[[type], type]:
 def _origin(cls: type) -> tuple[str, str]:
     """The file and name of a class: the same one may be imported twice (a study file that is run
     again)."""
-    module = importlib.sys.modules.get(cls.__module__)
+    module = sys.modules.get(cls.__module__)
     return getattr(module, "__file__", None) or cls.__module__, cls.__qualname__
 
 
@@ -87,7 +88,7 @@ def tag_of(cls: type) -> str:
 def to_json(value: Any) -> JSON:
     """The plain form of a config. Tuples become lists, floats stay floats even when given as
     ints."""
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         hints = types_of(type(value))
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         plain = {name: to_json(convert(v, hints[name], name)) for name, v in fields.items()}
@@ -113,7 +114,7 @@ def _essence(value: Any) -> JSON:
     """The plain form of a config without the fields that stand at their default."""
     if isinstance(value, (tuple, list)):
         return [_essence(v) for v in value]
-    if not dataclasses.is_dataclass(value):
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return to_json(value)
     hints, kept = types_of(type(value)), {}
     for f in dataclasses.fields(value):
@@ -270,10 +271,8 @@ def override(settings: Any, *assignments: str) -> Any:
     What is outside is replaced before what is inside, and the result is checked once, as a whole,
     so that the order of assignments does not matter. Last, what has to look at the disk to be
     complete does so (`settled`)."""
-    plain, known = (
-        to_json(settings),
-        {tag_of(type(c)): type(c) for c in [settings, *_inner(settings)]},
-    )
+    plain: Any = to_json(settings)
+    known = {tag_of(type(c)): type(c) for c in [settings, *_inner(settings)]}
     given = []
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
@@ -292,7 +291,7 @@ def override(settings: Any, *assignments: str) -> Any:
 def _settled(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_settled, value))
-    if not dataclasses.is_dataclass(value):
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     held = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     changed = {name: new for name, old in held.items() if (new := _settled(old)) != old}
@@ -310,7 +309,7 @@ def _parse(text: str, hint: Any) -> Any:
         return text
 
 
-def _assign(plain: JSON, path: str, text: str, known: dict[str, type]) -> None:
+def _assign(plain: dict[str, Any], path: str, text: str, known: dict[str, type]) -> None:
     path = _whole_path(plain, path)
     *above, last = path.split(".")
     for key in above:
@@ -320,7 +319,7 @@ def _assign(plain: JSON, path: str, text: str, known: dict[str, type]) -> None:
     plain[last] = to_json(from_json(_parse(text, hint), hint, path=f"--set {path}"))
 
 
-def _depth(plain: JSON, path: str) -> float:
+def _depth(plain: dict[str, Any], path: str) -> float:
     """How far inside a path ends; one that leads nowhere yet, or to several fields, comes last."""
     try:
         whole = _whole_path(plain, path)
@@ -329,7 +328,7 @@ def _depth(plain: JSON, path: str) -> float:
     return float(whole.count(".")) if whole.partition(".")[0] in plain else math.inf
 
 
-def _whole_path(plain: JSON, path: str) -> str:
+def _whole_path(plain: dict[str, Any], path: str) -> str:
     """`path`, or the one path below `plain` that ends in it."""
     first = path.partition(".")[0]
     if first in plain:
@@ -340,7 +339,7 @@ def _whole_path(plain: JSON, path: str) -> str:
     return matches[0] if matches else path
 
 
-def _below(plain: JSON, above: str = "") -> list[tuple[str, JSON]]:
+def _below(plain: dict[str, Any], above: str = "") -> list[tuple[str, dict[str, Any]]]:
     """All configs inside the plain form of one, with their paths."""
     held = [(above + name, value) for name, value in plain.items() if isinstance(value, dict)]
     return held + [inner for where, value in held for inner in _below(value, f"{where}.")]

@@ -2,12 +2,15 @@
 docs/ and the figures of results/ beside it, so that links between them hold there as they do in the
 repository. `make docs` runs it, then mkdocs."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "build" / "docs-source"
+STYLES = re.compile(r"<style.*?</style>", re.S)
+"""The site has a style for tables of its own."""
 DRAWN = (".svg", ".webp", ".png")
 
 
@@ -20,6 +23,22 @@ def gather(target: Path) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
     shutil.copyfile(ROOT / "README.md", target / "index.md")
+    for path in sorted((target / "docs" / "notebooks").glob("*.ipynb")):
+        write_notebook(path)
+
+
+def write_notebook(path: Path) -> None:
+    """The page of an executed notebook beside it, and its pictures in a folder of its name."""
+    from nbconvert import MarkdownExporter
+
+    settings = {"output_files_dir": path.stem}
+    text, made = MarkdownExporter().from_filename(path, resources=settings)
+    head, _, rest = text.partition("\n\n")
+    offer = f"[Download this notebook]({path.name}) and open it in Jupyter."
+    path.with_suffix(".md").write_text(f"{head}\n\n{offer}\n\n{STYLES.sub('', rest)}")
+    for name, data in made["outputs"].items():
+        (path.parent / name).parent.mkdir(exist_ok=True)
+        (path.parent / name).write_bytes(data)
 
 
 if __name__ == "__main__":

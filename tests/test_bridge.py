@@ -1,6 +1,8 @@
 """Tiny pipelines of diffusers through the bridge: as denoisers, samplers and named features."""
 
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -233,3 +235,19 @@ def test_without_diffusers_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "diffusers", None)
     with pytest.raises(UsageError, match=r"pip install recombine\[diffusers\]"):
         sampler("nobody/nothing", TEMPLATE)
+
+
+def test_the_docs_program_runs_on_a_tiny_pipeline(pipes, tmp_path, monkeypatch):
+    name = next(iter(MAKERS))
+    pipes[name].save_pretrained(tmp_path / "path" / "to" / "folder")
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[1] / "docs" / "bridge.md").read_text()
+    program = re.search(r"```python\n(.*?)```", text, re.S)[1]
+    fast = program.replace(
+        "num_inference_steps=20", f"num_inference_steps=2, height={SIDE}, width={SIDE}"
+    )
+    names: dict = {}
+    exec(fast.replace("shape(64)", f"shape({SIDE})"), names)
+    assert len(names["images"]) == 4
+    assert names["states"]
+    assert names["maps"]

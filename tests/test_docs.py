@@ -27,7 +27,7 @@ DOCS = ROOT / "docs"
 LOG = DOCS / "log"
 PAGES = [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if LOG not in p.parents)]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
-ELSEWHERE = {"own-data.md", "own-model.md", "own-study.md", "scenes.md"}
+ELSEWHERE = {"bridge.md", "own-data.md", "own-model.md", "own-study.md", "scenes.md"}
 """Pages whose programs the tests of their subject run."""
 
 

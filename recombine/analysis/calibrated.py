@@ -2,6 +2,7 @@
 seeds, of families that were run in one set-up."""
 
 from statistics import fmean
+from typing import Any
 
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate, rate_difference
@@ -137,7 +138,8 @@ def gate(rows: Table) -> Finding:
 
     Expected: real pictures within 0.04 of 0.77, 0.765, 0.755, 0.90 (over the probe's seeds), those
     of DiT at the end within 0.08"""
-    parts, shown = {}, {}
+    parts: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for code, (real, drawn) in gate_values(rows).items():
         reads, name = READS[code], NAMES[code]
         parts[f"real {name}"] = rate(real), round(reads - 0.04, 3), round(reads + 0.04, 3)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from statistics import fmean
 from typing import NamedTuple
 
-from recombine.analysis.claims import Finding, Part, claim
+from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import Estimate, correlation, correlation_estimate, mean
 from recombine.analysis.levels import LEARNED, Curve, curve, late, seeds_of
 from recombine.analysis.table import Table
@@ -98,7 +98,8 @@ def predicts_composition(rows: Table) -> Finding:
     # The rank correlation of each measure with level 2 over all checkpoints, seed by seed.
     # Within a family it is shown beside: families differ in more than how they depend on their
     # conditions.
-    found, measured, parts = points(rows), {}, []
+    found, parts = points(rows), []
+    measured: Measured = {}
     for name in MEASURES:
         for words, some in (("all checkpoints", found), ("at the end", at_the_end(found))):
             measured[f"{name}, {words}"] = rank_correlation(some, name)

@@ -237,11 +237,11 @@ def _rate_contrast(plus: list[Values], minus: list[Values]) -> Estimate:
     for other in masses[1:]:
         mass = np.convolve(mass, other)
     edges = (np.arange(len(mass) + 1) + (len(masses) - 1) / 2) / EVEN_CELLS - len(minus)
-    low, high = np.interp(TAILS, _cumulative(mass), edges)
+    below, above = np.interp(TAILS, _cumulative(mass), edges)
     value = math.fsum(sign * math.fsum(v) / len(v) for sign, v in signed)
     sizes = {len(v) for _, v in signed}
-    each = sum(sign * v for sign, v in signed) if len(sizes) == 1 else np.zeros(0)
-    low, high = min(float(low), value), max(float(high), value)
+    each = np.sum([sign * v for sign, v in signed], axis=0) if len(sizes) == 1 else np.zeros(0)
+    low, high = min(float(below), value), max(float(above), value)
     if min(sizes) < 2:
         low = high = math.nan
     return Estimate(value, low, high, min(sizes), tuple(each.tolist()))

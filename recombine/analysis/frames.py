@@ -2,7 +2,7 @@
 GPU machine need not have it."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class Lazy:
@@ -15,4 +15,7 @@ class Lazy:
         return getattr(import_module(self._name), attribute)
 
 
-pl = Lazy("polars")
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = Lazy("polars")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import pairwise
 from statistics import fmean
+from typing import Any
 
 from recombine.analysis.claims import Measured, Part
 from recombine.analysis.estimates import Estimate, rate, rate_difference
@@ -132,7 +133,7 @@ def same_seeds(*values: dict[int, float]) -> None:
 
 
 def at_level(
-    rows: Table, variant: str, level: int, low: float = 0.0, high: float = 1.0, **by: str
+    rows: Table, variant: str, level: int, low: float = 0.0, high: float = 1.0, **by: Any
 ) -> Part:
     """A part of a claim: the late accuracy of a variant at a level lies in a region."""
     name = f"{variant}, {level_name(level)}"

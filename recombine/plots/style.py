@@ -77,16 +77,14 @@ def canvas(
     """`with canvas(folder, Figure("loss", ...), 1, 2) as axes:` plot on the axes; the file is
     written at the end."""
     import matplotlib
+    from matplotlib.figure import Figure as Drawing
 
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    look = {**STYLE, "axes.prop_cycle": plt.cycler(color=CYCLE), "svg.hashsalt": figure.name}
-    with plt.rc_context(look):
-        drawing, axes = plt.subplots(rows, cols, figsize=size, **kwargs)
-        yield axes
+    look = {**STYLE, "axes.prop_cycle": matplotlib.cycler(color=CYCLE)}
+    look["svg.hashsalt"] = figure.name
+    with matplotlib.rc_context(look):  # without pyplot: a notebook keeps its own figures
+        drawing = Drawing(figsize=size)
+        yield drawing.subplots(rows, cols, **kwargs)
         save(drawing, folder, figure)
-        plt.close(drawing)
 
 
 def save(drawing: "Drawing", folder: Path, figure: Figure) -> None:
