@@ -1,6 +1,7 @@
 """Paper B's claims about text-conditioned models, from the rows of `features`."""
 
 from statistics import fmean
+from typing import Any
 
 from recombine.analysis.claims import Finding, Measured, Part
 from recombine.analysis.estimates import correlation, correlation_estimate, mean
@@ -51,7 +52,8 @@ def pixels_are_local(rows: Table) -> Finding:
 
 def words_act_alike(rows: Table) -> Finding:
     """X2."""
-    measured, found = learned(rows), {"word": [], "embedding": []}
+    measured = learned(rows)
+    found: dict[str, list[Any]] = {"word": [], "embedding": []}
     for some in by_seed(rows, "word").values():
         for how, ranks in found.items():
             mine = some.where(how=how)
@@ -79,7 +81,8 @@ def thirds(some: Table) -> tuple[float, float]:
 
 def hidden_states_separate(rows: Table) -> Finding:
     """X3."""
-    measured, leads = learned(rows), {"latents": [], "pixels": [], "outer blocks": []}
+    measured = learned(rows)
+    leads: dict[str, list[Any]] = {"latents": [], "pixels": [], "outer blocks": []}
     for some in by_seed(rows, "concepts").values():
         middle, outer = thirds(some)
         for name in ("latents", "pixels"):

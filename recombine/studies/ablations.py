@@ -236,7 +236,7 @@ def describe(settings: Ablations) -> dict[str, Any]:
     return settings.recipe.facts()
 
 
-def claim(id: str, statement: str, expected: str, measure: Callable[[Table], Finding]) -> Claim:
+def own_claim(id: str, statement: str, expected: str, measure: Callable[[Table], Finding]) -> Claim:
     return Claim(id, "beyond the papers", statement, expected, measure, trained=True)
 
 
@@ -255,14 +255,14 @@ STUDY = Study(
     claims=(
         labels_decide,
         centres_act_like_classes,
-        claim(
+        own_claim(
             "B7",
             "A nuisance that moves helps: MaskGIT composes better where objects go anywhere than "
             "near the middle.",
             "level 2 of MaskGIT, far - base >= 0.3, late means, open-set probe",
             partial(gains, more="maskgit, far", less="maskgit", ablations=("base", "far")),
         ),
-        claim(
+        own_claim(
             "B8",
             "Few pictures, seen often, undo composition: DiT loses level 2 with 1,500 pictures of "
             "each composition.",
