@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from recombine.analysis.claims import Claim, Finding, Part
     from recombine.analysis.table import Table
-    from recombine.api import claims, results, run
+    from recombine.api import claims, evaluate, results, run
     from recombine.config import UsageError
     from recombine.objectives.process import Denoiser
     from recombine.runs.recipe import Evaluation, Recipe
@@ -28,6 +28,7 @@ HOME = {
     "run": "api",
     "results": "api",
     "claims": "api",
+    "evaluate": "api",
     "World": "worlds.world",
     "Shapes2D": "worlds.shapes2d",
     "Circles": "worlds.circles",
@@ -66,6 +67,7 @@ __all__ = [
     "UsageError",
     "World",
     "claims",
+    "evaluate",
     "results",
     "run",
 ]

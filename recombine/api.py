@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from recombine.pipeline.plan import Command
+    from recombine.scoring.result import Result
 
 SEEDS = {"smoke": 1, "laptop": 1, "full": 5}
 """How many seeds a scale has by default."""
@@ -99,6 +100,15 @@ def _as_text(changes: Mapping[str, Any] | None) -> tuple[str, ...]:
         path: v if isinstance(v, str) else json.dumps(v) for path, v in (changes or {}).items()
     }
     return tuple(f"{path}={text}" for path, text in texts.items())
+
+
+def evaluate(source: Any, data: Any = None, **how: Any) -> "Result":
+    """Does a model compose? `source`: generated pictures with labels or prompts, a diffusers
+    pipeline, a function; `data`: real pictures or a world. See `recombine.scoring.evaluate` for
+    the other settings: template, probe, split, factors, n, seed, out, device."""
+    from recombine.scoring.evaluate import evaluate as score
+
+    return score(source, data, **how)
 
 
 def results(directory: str | Path | None = None) -> "pl.DataFrame":

@@ -11,7 +11,7 @@ pictures:
   factor. Without these a probe lets a triangle with round corners pass and refuses a blue that
   leans towards red, since only the latter can be mixed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -35,17 +35,36 @@ def corrupted(
     """Pictures that were to show `factors` and show no composition, each corrupted in one of these
     ways."""
     images, other = pair(world, factors, rng)
+    stray = [lambda: strayed(world, factors, MIX, rng)] if world.interpolates else []
+    return spoiled(images, other, rng, stray)
+
+
+def spoiled(
+    images: Float[Tensor, "b c h w"],
+    other: Float[Tensor, "b c h w"],
+    rng: torch.Generator,
+    more: Sequence[Callable[[], Tensor]] = (),
+) -> Float[Tensor, "b c h w"]:
+    """Each picture corrupted in one way, with the help of a picture of another composition."""
     ways: list[Callable[[], Tensor]] = [
         lambda: mixed(images, other, MIX, rng),
         lambda: patched(images, other, rng),
         lambda: faded(images, FADE, rng),
         lambda: images + _strength(images, NOISE, rng) * _normal(images, rng),
+        *more,
     ]
-    if world.interpolates:
-        ways.append(lambda: strayed(world, factors, MIX, rng))
     which = torch.randint(len(ways), (len(images), 1, 1, 1), generator=rng, device=rng.device)
     made = torch.stack([way() for way in ways])
     return made.gather(0, which[None].expand(1, *images.shape))[0].clamp(0, 1)
+
+
+def worn(
+    images: Float[Tensor, "b c h w"], other: Float[Tensor, "b c h w"], rng: torch.Generator
+) -> Float[Tensor, "b c h w"]:
+    """Good pictures as a model may draw them: a tinge of another one, a little faint, a little
+    dusty."""
+    made = faded(mixed(images, other, (0.0, TINGE), rng), (0.0, FAINT), rng)
+    return (made + _strength(images, (0.0, DUST), rng) * _normal(images, rng)).clamp(0, 1)
 
 
 def imperfect(

@@ -1,10 +1,11 @@
 """Folder: one's own pictures as a world. A folder holds pictures and a table that names the
 factors' values of each; see `shelf` for the table."""
 
+import os
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -13,7 +14,7 @@ from torch import Tensor
 from recombine.config import UsageError, config
 from recombine.limits import allow
 from recombine.worlds.factors import Composition, FactorSpace
-from recombine.worlds.shelf import Shelf, codes, load, tally
+from recombine.worlds.shelf import TABLE, Shelf, codes, load, part, tally
 from recombine.worlds.world import Rendered, World
 
 Stamp = tuple[int, int]
@@ -23,17 +24,20 @@ Stamp = tuple[int, int]
 class Folder(World):
     """Drawing picks, with replacement, one of the pictures of a composition. `factors` chooses
     columns and their order (none: all); `size` crops and scales to a square (None: pictures stay as
-    they are and must be equal in size). `content` is the digest of table and pictures: make a
+    they are and must be equal in size); `part`: probes train on one part and are checked on the
+    other; `most`: of each composition at most so many pictures (0: all). `content` is the digest of table and pictures: make a
     Folder by `open`, which checks everything and fills it in, so that runs on changed data never
     share a name."""
 
     readable: ClassVar[bool] = False
 
     path: str
-    table: str = "factors.csv"
+    table: str = TABLE
     factors: tuple[str, ...] = ()
     size: int | None = None
     content: str = ""
+    part: Literal["all", "train", "held-out"] = "all"
+    most: int = 0
 
     def __post_init__(self) -> None:
         check_size(self.size)
@@ -45,32 +49,40 @@ class Folder(World):
 
     def settled(self) -> "Folder":
         """Read and checked, with the digest of what is there."""
-        return self if self.content else Folder.open(self.path, self.table, self.factors, self.size)
+        return self if self.content else replace(self, content=self._fresh().shelf.content)
+
+    def _fresh(self) -> "Folder":
+        _load.cache_clear()
+        _resident.cache_clear()
+        return self
 
     @classmethod
     def open(
         cls,
         path: str | Path,
-        table: str = "factors.csv",
+        table: str = TABLE,
         factors: tuple[str, ...] = (),
         size: int | None = None,
+        most: int = 0,
     ) -> "Folder":
         """The folder at `path`, read through and checked from the first row to the last."""
-        _load.cache_clear()
-        _resident.cache_clear()
-        folder = cls(str(Path(path).resolve()), table, tuple(factors), size)
-        return replace(folder, content=folder.shelf.content)
+        return cls(str(Path(path).resolve()), table, tuple(factors), size, most=most).settled()
+
+    def part_of(self, name: Literal["all", "train", "held-out"]) -> "Folder":
+        """The same folder, of which only these pictures are drawn."""
+        return replace(self, part=name)
 
     @property
     def shelf(self) -> Shelf:
         """Read when first needed, then kept for as long as the table stays the same."""
-        shelf = _load(self.path, self.table, self.factors, self.size, _stamp(self.path, self.table))
+        stamp = _stamp(self.path, self.table)
+        shelf = _load(self.path, self.table, self.factors, self.size, self.most, stamp)
         if self.content and self.content != shelf.content:
             raise UsageError(
                 f"{self.path}: its content is now {shelf.content}, not {self.content}; open the "
                 "folder anew"
             )
-        return shelf
+        return part(shelf, self.part)
 
     @property
     def space(self) -> FactorSpace:
@@ -136,17 +148,21 @@ def check_place(root: Path, table: str) -> None:
         is_folder, is_table = root.is_dir(), (root / table).is_file()
     except (OSError, ValueError) as error:  # a name that no file can have
         raise UsageError(f"{str(root / table)[:200]!r}: {error}") from None
-    if not is_folder:
+    if not is_folder and not (table == TABLE and root.is_file()):
         raise UsageError(f"{root}: there is no such folder")
-    if not is_table:
+    if not is_table and (table != TABLE or os.path.lexists(root / table)):
         raise UsageError(f"{root}: there is no table {table} in this folder")
 
 
 def _stamp(path: str, table: str) -> Stamp:
     root = Path(path)
     check_place(root, table)
-    stat = (root / table).stat()
-    return stat.st_mtime_ns, stat.st_size
+    place = root / table if (root / table).is_file() else root
+    times = [
+        p.stat().st_mtime_ns
+        for p in (place, *(root.iterdir() if place == root and root.is_dir() else ()))
+    ]
+    return max(times), place.stat().st_size
 
 
 @lru_cache(maxsize=8)
@@ -156,5 +172,7 @@ def _resident(folder: Folder, stamp: Stamp, device: torch.device) -> Shelf:
 
 
 @lru_cache(maxsize=8)
-def _load(path: str, table: str, factors: tuple[str, ...], size: int | None, stamp: Stamp) -> Shelf:
-    return load(Path(path), table, factors, size)
+def _load(
+    path: str, table: str, factors: tuple[str, ...], size: int | None, most: int, stamp: Stamp
+) -> Shelf:
+    return load(Path(path), table, factors, size, most)

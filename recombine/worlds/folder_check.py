@@ -34,13 +34,14 @@ def describe(
     if pictures < 0:
         raise UsageError(f"--pictures {pictures}: must not be negative")
     listing = read_listing(root, table, factors)
-    for i, name in enumerate(listing.files):
+    for i, name in enumerate(listing.files if listing.read is None else ()):
         found_inside(root, name, listing.who(i))
     wide, high, opened = _sizes(root, listing, size, pictures)
     space = listing.space
     which, counts = tally(torch.from_numpy(listing.factors), space)
     yield summary(root, which, counts, space)
     numbers = ", ".join(f"{f.name} {f.dim}" for f in space.factors if f.dim)
+    yield from listing.notes
     yield f"numbers: {numbers or 'none; factors are given by class alone'}"
     yield from _split(which, counts, space)
     yield from _doubts(listing)

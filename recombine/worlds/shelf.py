@@ -10,14 +10,16 @@ read once."""
 import hashlib
 import itertools
 import math
+import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
+from PIL import Image, ImageOps
 from torch import Tensor
 
 from recombine.config import UsageError
@@ -27,6 +29,9 @@ from recombine.worlds.picture_files import decode, read_inside
 from recombine.worlds.table_files import Cells, read_cells
 
 LARGEST = float(np.finfo(np.float32).max)
+Reader = Callable[[Iterable[int]], Iterator[UInt8[np.ndarray, "h w 3"]]]
+TABLE = "factors.csv"
+"""The table of a folder where none is named; without it the folder may have any other layout."""
 TOGETHER = 2_000
 """Rows that are read at a time."""
 
@@ -41,6 +46,9 @@ class Listing(NamedTuple):
     file: Int[np.ndarray, "n"]
     factors: Int[np.ndarray, "n k"]
     values: Float[np.ndarray, "n v"]
+    notes: tuple[str, ...] = ()
+    read: Reader | None = None
+    """How the pictures are read where they are no files that lie in the folder."""
 
     def who(self, file: int) -> str:
         return f"row {self.first[file] + 1}"
@@ -66,11 +74,11 @@ class Shelf(NamedTuple):
         return self.pictures[self.picture[rows]].float() / 255
 
 
-def load(root: Path, table: str, asked: tuple[str, ...], size: int | None) -> Shelf:
-    """Read everything; the first thing that is wrong ends it with a line that names it."""
-    listing = read_listing(root, table, asked)
-    with regular(root / table) as file:
-        head = hashlib.file_digest(file, "sha256").digest()
+def load(root: Path, table: str, asked: tuple[str, ...], size: int | None, most: int = 0) -> Shelf:
+    """Read everything, or at most so many pictures of each composition; the first thing that is
+    wrong ends it with a line that names it."""
+    listing = some_of(read_listing(root, table, asked), most)
+    head = _table_digest(root / table, listing)
     digests, pictures = _pictures(root, listing, size)
     order = codes(torch.from_numpy(listing.factors), listing.space).argsort(stable=True)
     parts = (listing.file, listing.factors, listing.values)
@@ -80,6 +88,57 @@ def load(root: Path, table: str, asked: tuple[str, ...], size: int | None) -> Sh
         content.update(digests[file])
     shown = torch.from_numpy(pictures).permute(0, 3, 1, 2).contiguous()
     return Shelf(listing.space, shown, picture, factors, values, content.hexdigest()[:16])
+
+
+def _table_digest(path: Path, listing: Listing) -> bytes:
+    """Of the table's file; of the labels where there is none."""
+    if listing.read is None:
+        with regular(path) as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    words = repr([(f.name, f.values) for f in listing.space.factors]).encode()
+    return hashlib.sha256(words + listing.factors.astype("<i8").tobytes()).digest()
+
+
+def some_of(listing: Listing, most: int) -> Listing:
+    """At most so many rows of each composition, evenly spaced; all where `most` is 0."""
+    if not most:
+        return listing
+    code = codes(torch.from_numpy(listing.factors), listing.space).numpy()
+    order = code.argsort(kind="stable")
+    _, start, count = np.unique(code[order], return_index=True, return_counts=True)
+    picks = [
+        s + np.unique(np.arange(min(n, most)) * n // min(n, most))
+        for s, n in zip(start, count, strict=True)
+    ]
+    rows = np.sort(order[np.concatenate(picks)])
+    used, file = np.unique(listing.file[rows], return_inverse=True)
+    files, factors, values = (
+        [listing.files[i] for i in used],
+        listing.factors[rows],
+        listing.values[rows],
+    )
+    read = (
+        None if listing.read is None else lambda which: listing.read([int(used[i]) for i in which])
+    )
+    return listing._replace(
+        files=files, first=listing.first[used], file=file, factors=factors, values=values, read=read
+    )
+
+
+def part(shelf: Shelf, name: str) -> Shelf:
+    """The train part or the held-out part: of each composition every fifth row is held out, one
+    where there are three or four."""
+    if name == "all":
+        return shelf
+    _, place, count = shelf.factors.unique_consecutive(
+        dim=0, return_inverse=True, return_counts=True
+    )
+    number = torch.arange(len(place)) - (count.cumsum(0) - count)[place]
+    held = (number % 5 == 4) | ((count[place] < 5) & (count[place] > 2) & (number == 2))
+    mask = held if name == "held-out" else ~held
+    return shelf._replace(
+        picture=shelf.picture[mask], factors=shelf.factors[mask], values=shelf.values[mask]
+    )
 
 
 def codes(factors: Int[Tensor, "n k"], space: FactorSpace) -> Int[Tensor, "n"]:
@@ -101,6 +160,10 @@ def tally(
 
 def read_listing(root: Path, table: str, asked: tuple[str, ...] = ()) -> Listing:
     """The table of a folder; no picture is read."""
+    if table == TABLE and not os.path.lexists(root / table):
+        from recombine.worlds.datasets.listing import list_dataset
+
+        return list_dataset(root, asked)
     where = f"{root}/{table}"
     with read_cells(root / table, where) as (columns, rows):
         names = _factor_columns(columns, asked, where)
@@ -268,7 +331,17 @@ def read_pictures(
     root: Path, listing: Listing, size: int | None, which: Iterable[int] | None = None
 ) -> Iterator[tuple[str, UInt8[np.ndarray, "h w 3"], bytes]]:
     """Some of the files that a table names, or all: the name, the picture, the digest."""
-    for i in range(len(listing.files)) if which is None else which:
+    which = range(len(listing.files)) if which is None else list(which)
+    if listing.read is not None:
+        for i, image in zip(which, listing.read(which), strict=True):
+            shown = (
+                image
+                if size is None
+                else np.asarray(ImageOps.fit(Image.fromarray(image), (size, size)))
+            )
+            yield listing.files[i], shown, hashlib.sha256(image.tobytes()).digest()
+        return
+    for i in which:
         name, who = listing.files[i], listing.who(i)
         data = read_inside(root, name, who)
         image = decode(data, f"{root}: {who}, {name!r}", size)

@@ -116,7 +116,9 @@ def _header(zipped: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.dty
 def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype]:
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0
-    shape, fortran, kind = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
+    shape, fortran, kind = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(
+        file
+    )
     if fortran and len(shape) > 1:
         raise ValueError("an array in Fortran order cannot be streamed")
     return shape, kind

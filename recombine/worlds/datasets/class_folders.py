@@ -29,7 +29,7 @@ def open_class_folders(root: Path) -> Dataset:
         raise UsageError(f"{root}: has neither a table nor pictures")
     depth = {name.count("/") for name in names}
     if depth == {0}:
-        raise UsageError(f"{root}: has pictures but no table that says what they show")
+        raise UsageError(f"{root}: has pictures but no table factors.csv that says what they show")
     if len(depth) > 1:
         odd = next(n for n in names if n.count("/") != max(depth))
         raise UsageError(f"{root}: {odd} lies in {odd.count('/')} folders, others in {max(depth)}")
@@ -44,4 +44,6 @@ def open_class_folders(root: Path) -> Dataset:
         columns[title] = [v.partition("=")[2] for v in values] if named else values
     table = pl.DataFrame({NAME: names, **columns})
     note = f"folders give the factors: {', '.join(columns)}"
-    return Dataset(str(root), "class folders", table, files_under(root, table[NAME], str(root)), (note,))
+    return Dataset(
+        str(root), "class folders", table, files_under(root, table[NAME]), (note,)
+    )

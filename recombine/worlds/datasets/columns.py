@@ -27,15 +27,21 @@ class Labels:
     index: Int[np.ndarray, "n k"]
 
 
-def factor_columns(dataset: Dataset, asked: Sequence[str] = ()) -> tuple[tuple[str, ...], list[str]]:
+def factor_columns(
+    dataset: Dataset, asked: Sequence[str] = ()
+) -> tuple[tuple[str, ...], list[str]]:
     """The factors among the columns, and notes on columns that were left out."""
     found = [c for c in dataset.table.columns if c != NAME and "." not in c]
     for name in asked:
         if name not in found:
             have = ", ".join(found) or "none"
-            raise UsageError(f"{dataset.where}: has no column {name!r}; it has {have}{nearest(name, found)}")
+            raise UsageError(
+                f"{dataset.where}: has no column {name!r}; it has {have}{nearest(name, found)}"
+            )
         if name in RESERVED:
-            raise UsageError(f"{dataset.where}: a factor cannot be called {name!r}; rename that column")
+            raise UsageError(
+                f"{dataset.where}: a factor cannot be called {name!r}; rename that column"
+            )
     if asked:
         return tuple(asked), []
     rows, kept, notes = len(dataset), [], []
@@ -60,7 +66,9 @@ def label(dataset: Dataset, names: Sequence[str]) -> tuple[Labels, list[str]]:
         if (keys == "").any():
             row = int((keys == "").arg_max()) + 1
             raise UsageError(f"{dataset.where}: row {row} has no value for {name!r}")
-        spellings = pl.DataFrame({"key": keys, "cell": cells.str.strip_chars()}).unique(maintain_order=True)
+        spellings = pl.DataFrame({"key": keys, "cell": cells.str.strip_chars()}).unique(
+            maintain_order=True
+        )
         first = spellings.unique("key", keep="first", maintain_order=True)
         if len(first) < len(spellings):
             merged = spellings.filter(pl.col("key").is_duplicated())["cell"].to_list()

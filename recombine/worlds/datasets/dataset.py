@@ -1,7 +1,6 @@
 """A dataset: a table with one row per picture, and pictures that are read only when asked for."""
 
 import hashlib
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from jaxtyping import UInt8
 from PIL import Image, ImageOps
 
 from recombine.config import UsageError
+from recombine.worlds.picture_files import decode
 
 Picture = UInt8[np.ndarray, "h w 3"]
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError)
@@ -38,6 +38,9 @@ class Dataset:
     def noted(self, *notes: str) -> "Dataset":
         return replace(self, notes=(*self.notes, *notes))
 
+    def renamed(self, names: dict[str, str]) -> "Dataset":
+        return replace(self, table=self.table.rename(names))
+
     def pictures(self, rows: Iterable[int] | None = None) -> Iterator[Picture]:
         """RGB pictures of some rows, in ascending order of rows; all without an argument."""
         chosen = range(len(self)) if rows is None else sorted(rows)
@@ -58,7 +61,7 @@ def as_rgb(found: Any) -> Picture:
     """A file's bytes, a Pillow image or an array of any usual shape and range -> h x w x 3, uint8.
     ValueError where it is no picture."""
     if isinstance(found, bytes):
-        found = ImageOps.exif_transpose(Image.open(io.BytesIO(found)))
+        return decode(found, "it")
     if isinstance(found, Image.Image):
         return np.asarray(found.convert("RGB"))
     pixels = np.asarray(found)

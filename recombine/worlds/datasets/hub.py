@@ -28,7 +28,12 @@ def open_parts(where: Path, paths: Sequence[Path]) -> Dataset:
     from recombine.worlds.datasets.tables import open_table
 
     opened = [open_table(path) for path in paths]
-    tables = [d.table.with_columns(pl.lit(_split(p)).alias("split")) if "split" not in d.table.columns else d.table for d, p in zip(opened, paths, strict=True)]
+    tables = [
+        d.table.with_columns(pl.lit(_split(p)).alias("split"))
+        if "split" not in d.table.columns
+        else d.table
+        for d, p in zip(opened, paths, strict=True)
+    ]
     starts = [0, *itertools.accumulate(map(len, opened))]
 
     def read(rows: Sequence[int]) -> Iterator[Any]:
@@ -51,7 +56,9 @@ def open_hub(name: str) -> Dataset:
     try:
         import datasets
     except ModuleNotFoundError:
-        raise UsageError(f"hf:{name}: needs the package datasets; pip install 'recombine[hf]'") from None
+        raise UsageError(
+            f"hf:{name}: needs the package datasets; pip install 'recombine[hf]'"
+        ) from None
     title, _, split = name.partition(":")
     try:
         found = datasets.load_dataset(title, split=split or "train")
@@ -73,4 +80,9 @@ def open_hub(name: str) -> Dataset:
         for row in rows:
             yield found[row][picture]
 
-    return Dataset(f"hf:{name}", "Hugging Face", pl.DataFrame({NAME: list(map(str, range(len(found)))), **text}), read)
+    return Dataset(
+        f"hf:{name}",
+        "Hugging Face",
+        pl.DataFrame({NAME: list(map(str, range(len(found)))), **text}),
+        read,
+    )

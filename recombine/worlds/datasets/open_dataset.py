@@ -60,7 +60,9 @@ def _open_folder(path: Path) -> Dataset:
             return _open_file(_only(found, path))
     if parts := hub.parts_of(path):
         return hub.open_parts(path, parts)
-    if found := [p for p in sorted(path.iterdir()) if p.suffix.lower() in (".csv", ".tsv", ".jsonl")]:
+    if found := [
+        p for p in sorted(path.iterdir()) if p.suffix.lower() in (".csv", ".tsv", ".jsonl")
+    ]:
         return _open_file(_only(found, path))
     return class_folders.open_class_folders(path)
 

@@ -10,7 +10,9 @@ from typing import Any
 import polars as pl
 
 from recombine.config import UsageError
+from recombine.limits import regular
 from recombine.worlds.datasets.dataset import NAME, Dataset
+from recombine.worlds.picture_files import read_inside
 
 Reader = Callable[[Sequence[int]], Iterator[Any]]
 FILES = ("file", "file_name", "filename", "path", "file_path", "filepath", "image_path", "image")
@@ -38,11 +40,15 @@ def open_table(path: Path) -> Dataset:
         return _embedded(path, table, column)
     table = as_text(table).rename({column: NAME})
     note = () if column == NAME else (f"column {column!r} names the pictures",)
-    return Dataset(str(path), "table", table, files_under(path.parent, table[NAME], str(path)), note)
+    return Dataset(
+        str(path), "table", table, files_under(path.parent, table[NAME]), note
+    )
 
 
 def read_table(path: Path) -> pl.DataFrame:
     """A table as polars reads it; every column of a CSV file is text."""
+    with regular(path):  # neither a pipe nor larger than allowed
+        pass
     try:
         match path.suffix.lower():
             case ".parquet":
@@ -55,7 +61,7 @@ def read_table(path: Path) -> pl.DataFrame:
                 return pl.read_json(path, infer_schema_length=None)
             case ending:
                 tab = "\t" if ending == ".tsv" else ","
-                return pl.read_csv(path, separator=tab, infer_schema=False, missing_utf8_is_empty_string=True)
+                return pl.read_csv(path, separator=tab, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:80]
         raise UsageError(f"{path}: is not a table that can be read ({reason})") from None
@@ -67,21 +73,12 @@ def as_text(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(pl.col(c).cast(pl.String, strict=False).fill_null("") for c in flat)
 
 
-def files_under(root: Path, names: pl.Series, where: str) -> Reader:
+def files_under(root: Path, names: pl.Series) -> Reader:
     """Reads the files of some rows; none outside the folder."""
-    inside = root.resolve()
 
     def read(rows: Sequence[int]) -> Iterator[bytes]:
         for row in rows:
-            path = (root / names[row]).resolve()
-            if not path.is_relative_to(inside):
-                raise UsageError(f"{where}: row {row + 1} names {names[row]!r}, outside its folder")
-            try:
-                yield path.read_bytes()
-            except OSError:
-                raise UsageError(
-                    f"{where}: row {row + 1} names {names[row]!r}, and there is no such file"
-                ) from None
+            yield read_inside(root, names[row], f"row {row + 1}")
 
     return read
 
@@ -125,7 +122,9 @@ def _features(path: Path) -> dict[str, Any]:
 def _info(folder: Path) -> dict[str, Any]:
     """The same of a dataset that was saved to disk."""
     path = folder / "dataset_info.json"
-    return _features_of(json.dumps({"info": json.loads(path.read_text())}) if path.is_file() else "")
+    return _features_of(
+        json.dumps({"info": json.loads(path.read_text())}) if path.is_file() else ""
+    )
 
 
 def _features_of(text: str) -> dict[str, Any]:

@@ -1,0 +1,215 @@
+"""Probes for one's own pictures, as runs: trained on four fifths of them, validated on the rest and
+on whole combinations that were left out."""
+
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from recombine.config import ALWAYS, config
+from recombine.metrics.corrupted import spoiled, worn
+from recombine.metrics.factor_probe import CHANGES, NEVER, FactorNets, FactorProbe, changed, fitted
+from recombine.metrics.intervals import wilson
+from recombine.metrics.probes import Probe
+from recombine.pipeline.job import Task, Work
+from recombine.rng import seeded
+from recombine.store import Row
+from recombine.train.loop import load_weights
+from recombine.worlds.factors import Composition, Split, code
+from recombine.worlds.folder import Folder
+
+VERSION = 1
+"""Rises when a change to the code changes a probe's answers."""
+SHARE, MOST = 6, 6
+"""One combination in so many is left out, at most so many."""
+REFUSES = 0.05
+"""A probe that rejects a larger share of real pictures of left-out combinations rejects nothing."""
+
+
+@config("run/factor-probe")
+class FactorProbeRun(Task):
+    """A probe to be trained on the pictures of a folder. `steps`: updates of each network."""
+
+    noun = "probe"
+    weights = True
+    world: Folder
+    steps: int = 200
+    batch: int = 64
+    lr: float = 4e-3
+    seed: int = 0
+    version: int = field(default=VERSION, metadata=ALWAYS)
+
+    def net(self) -> FactorNets:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return FactorNets(self.world.space)
+
+    def run(self, work: Work) -> list[Row]:
+        data = Pictures.of(self.world.part_of("train"), work.runtime.device)
+        test = Pictures.of(self.world.part_of("held-out"), work.runtime.device)
+        trainer = Trainer(self, work)
+        left = left_out(self.world.present, self.world.space.sizes)
+        choice, rows = trainer.choose(data, test, left)
+        net = trainer.train(self.net(), data, choice)
+        if not trainer.rejects:
+            net.threshold.fill_(NEVER)
+        if work.runtime.rank == 0:
+            work.folder.save_model(dict(net.named_parameters()), self.steps)
+        return rows
+
+    def open(self, work: Work) -> FactorProbe:
+        return FactorProbe("open-set", load_weights(self.net(), work.folder, work.runtime).eval())
+
+
+class Pictures:
+    """Pictures as a probe sees them, with their factors, on a device."""
+
+    def __init__(self, images: Float[Tensor, "n 3 h w"], factors: Int[Tensor, "n k"]):
+        self.images, self.factors = images, factors
+        self.kinds, self.kind = factors.unique(dim=0, return_inverse=True)
+        self.order = self.kind.argsort(stable=True)
+        self.count = self.kind.bincount(minlength=len(self.kinds))
+        self.start = self.count.cumsum(0) - self.count
+
+    @staticmethod
+    def of(folder: Folder, device: torch.device) -> "Pictures":
+        shelf = folder.shelf
+        rows = torch.arange(len(shelf.factors))
+        images = [fitted(shelf.images(some)) for some in rows.split(1024)]
+        return Pictures(torch.cat(images).to(device), shelf.factors.to(device))
+
+    def among(self, kinds: Sequence[Composition]) -> Bool[Tensor, "n"]:
+        table = torch.tensor(kinds, device=self.factors.device).reshape(-1, self.factors.shape[1])
+        return (self.factors[:, None] == table).all(2).any(1)
+
+    def where(self, mask: Bool[Tensor, "n"]) -> "Pictures":
+        return Pictures(self.images[mask], self.factors[mask])
+
+    def draw(self, count: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Every combination as often as any other."""
+        kind = torch.randint(len(self.kinds), (count,), generator=rng, device=rng.device)
+        place = torch.rand(count, generator=rng, device=rng.device) * self.count[kind]
+        rows = self.order[self.start[kind] + place.long()]
+        return self.images[rows], self.factors[rows]
+
+
+class Trainer:
+    """Trains the networks of a probe, and finds out which changes help each factor."""
+
+    def __init__(self, task: FactorProbeRun, work: Work):
+        self.task, self.work, self.device = task, work, work.runtime.device
+        self.factors, self.rejects = len(task.world.space.factors), True
+
+    def choose(
+        self, data: Pictures, test: Pictures, left: Sequence[Composition]
+    ) -> tuple[list[str], list[Row]]:
+        """The change for every factor: the one with the best accuracy on left-out combinations,
+        then on held-out pictures; of equals the largest. Rows say how well each factor is read."""
+        inside = data.where(~data.among(left)) if left else data
+        unknown = data.where(data.among(left)) if left else test
+        known = test.where(~test.among(left)) if left else test
+        tried = {}
+        for change in CHANGES:
+            with_reject = change == CHANGES[0]
+            net = self.train(self.net(), inside, [change] * self.factors, with_reject)
+            tried[change] = [
+                (right(net, k, unknown), right(net, k, known)) for k in range(self.factors)
+            ]
+            if with_reject:
+                probe = FactorProbe("open-set", net)
+                refused = (probe(unknown.images) < 0).all(1).float().mean()
+                self.rejects = not float(refused) > REFUSES
+        best = [max(CHANGES, key=lambda c: _rank(*tried[c][k])) for k in range(self.factors)]
+        names = [f.name for f in self.task.world.space.factors]
+        rows = [
+            {"kind": "left out", "factor": name, "change": c, "n": len(unknown.factors) if left else 0,
+             "left_out": float(tried[c][k][0]) if left else None, "held_out": float(tried[c][k][1])}
+            for k, (name, c) in enumerate(zip(names, best, strict=True))
+        ]  # fmt: skip
+        return best, rows
+
+    def net(self) -> FactorNets:
+        return self.task.net()
+
+    def train(
+        self, net: FactorNets, data: Pictures, choice: Sequence[str], with_reject: bool = True
+    ) -> FactorNets:
+        """In place, all networks side by side, each on pictures changed in its own way."""
+        task, net = self.task, net.to(self.device).train()
+        adamw = torch.optim.AdamW(net.nets.parameters(), task.lr, weight_decay=0.05)
+        plan = torch.optim.lr_scheduler.OneCycleLR(adamw, task.lr, total_steps=task.steps + 1)
+        for step in range(task.steps):
+            if self.work.check:
+                self.work.check()
+            rng = seeded(task.seed, "factor probe", step, device=self.device)
+            images, index = data.draw(task.batch, rng)
+            seen = {c: changed(images, c, rng) for c in dict.fromkeys((*choice, CHANGES[0]))}
+            shown = {c: worn(some, some.roll(1, 0), rng) for c, some in seen.items()}
+            losses = [
+                F.cross_entropy(net.one(k, shown[c]), index[:, k]) for k, c in enumerate(choice)
+            ]
+            if with_reject:
+                losses.append(self.reject_loss(net, seen[CHANGES[0]] if step % 2 else images, rng))
+            adamw.zero_grad()
+            sum(losses).backward()
+            adamw.step()
+            plan.step()
+        return net.eval()
+
+    def reject_loss(self, net: FactorNets, images: Tensor, rng: torch.Generator) -> Tensor:
+        """One half good, the other corrupted with the help of another combination."""
+        half = len(images) // 2
+        other = images.roll(half, 0)
+        good, bad = worn(images, other, rng)[:half], spoiled(images, other, rng)[half:]
+        is_bad = torch.arange(2 * half, device=self.device) >= half
+        logit = net.one(self.factors, torch.cat((good, bad)))[:, 0]
+        return F.binary_cross_entropy_with_logits(logit, is_bad.float())
+
+
+def _rank(unknown: Tensor, known: Tensor) -> tuple[float, float]:
+    return round(float(unknown), 2), round(float(known), 2)
+
+
+@torch.no_grad()
+def right(net: FactorNets, k: int, data: Pictures) -> Float[Tensor, ""]:
+    """The share of pictures whose value of one factor is read."""
+    if not len(data.images):
+        return torch.tensor(0.0)
+    answers = torch.cat([net.one(k, some).argmax(-1) for some in data.images.split(1024)])
+    return (answers == data.factors[:, k]).float().mean()
+
+
+def left_out(present: Sequence[Composition], sizes: Sequence[int]) -> list[Composition]:
+    """Combinations without which every value of every factor is still there; none if there are no
+    such."""
+    order = torch.randperm(len(present), generator=seeded("left out")).tolist()
+    kept, out = list(present), []
+    for i in order:
+        if len(out) == min(MOST, max(1, len(present) // SHARE)):
+            break
+        rest = [c for c in kept if c != present[i]]
+        if all(len({c[k] for c in rest}) == size for k, size in enumerate(sizes)):
+            kept, out = rest, [*out, present[i]]
+    return out
+
+
+def held_out_accuracy(probe: Probe, folder: Folder, split: Split, device: Any) -> list[Row]:
+    """Rows of kind probe: what it reads on pictures it was not trained on, each once."""
+    data, space = Pictures.of(folder.part_of("held-out"), device), folder.space
+    correct = torch.cat([probe(some) for some in data.images.split(1024)]) == data.factors
+    rows = []
+    for kind, c in enumerate(map(tuple, data.kinds.tolist())):
+        mine = correct[data.kind == kind]
+        hits, n = int(mine.all(1).sum()), len(mine)
+        low, high = wilson(hits, n)
+        each = {f.name: float(mine[:, k].float().mean()) for k, f in enumerate(space.factors)}
+        about = {"kind": "probe", "composition": code(c), "level": split.level(c)}
+        rows.append(
+            about
+            | {"probe": probe.name, "n": n, "joint": hits / n, "low": low, "high": high, **each}
+        )
+    return rows

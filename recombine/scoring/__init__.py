@@ -1,0 +1,1 @@
+"""Does somebody's model compose? Pictures from anywhere, probes from anywhere, one table."""

@@ -1,0 +1,43 @@
+"""Several evaluations in one table."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from recombine.analysis.levels import level_name
+from recombine.config import UsageError
+from recombine.scoring.result import Result, read_result
+
+
+def compare(folders: Sequence[Path]) -> Iterator[str]:
+    """Lines: every model under its primary probe, with the digests of probe and pictures."""
+    if len(folders) < 2:
+        raise UsageError("compare: name two or more folders that `recombine evaluate` wrote")
+    results = [read_result(Path(folder)) for folder in folders]
+    _alike(results, folders)
+    levels = sorted({k for r in results for k in r.levels()})
+    width = max(len(r.facts["name"]) for r in results) + 2
+    heads = "".join(f"{level_name(k):<22}" for k in levels)
+    yield f"{'model':<{width}}{heads}{'probe':<34}pictures"
+    for r in results:
+        cells = "".join(f"{_cell(r, k):<22}" for k in levels)
+        probe, made = r.facts["probes"][r.primary], r.facts["pictures"]
+        yield f"{r.facts['name']:<{width}}{cells}{probe:<34}{made['n']} ({made['digest']})"
+    for r in results:
+        if r.levels()[min(r.levels())]["mean"] is not None and "NOT" in r.verdict():
+            yield f"doubtful: {r.facts['name']} does not draw its seen compositions"
+    if len({r.facts["probes"][r.primary] for r in results}) > 1:
+        yield "doubtful: these were read by different probes; `recombine leaderboard` scores all by each"
+
+
+def _alike(results: Sequence[Result], folders: Sequence[Path]) -> None:
+    for r, folder in zip(results[1:], folders[1:], strict=True):
+        for what in ("factors", "seen"):
+            if r.facts.get(what) != results[0].facts.get(what):
+                raise UsageError(f"{folder}: has other {what} than {folders[0]}; they cannot be compared")
+
+
+def _cell(result: Result, level: int) -> str:
+    e = result.levels().get(level)
+    if e is None or e["mean"] is None:
+        return "–"
+    return f"{e['mean']:.2f} ({e['low']:.2f} to {e['high']:.2f})"

@@ -1,0 +1,183 @@
+"""The result of an evaluation: what is printed, what is written, and what can be read again."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recombine.analysis.levels import LEARNED, level_name
+from recombine.analysis.table import Table, read_table, write_table
+from recombine.config import UsageError
+from recombine.runtime import Runtime
+from recombine.scoring.probes import Reader
+from recombine.scoring.reference import Reference
+from recombine.scoring.score import by_level, level_estimate
+from recombine.scoring.sheet import Collector
+from recombine.store import Row, read_json, write_atomic, write_json
+from recombine.worlds.datasets.dataset import Dataset
+from recombine.worlds.factors import code
+
+FACTS = "evaluation.json"
+DOUBT = 0.9
+"""The accuracy on left-out combinations below which a probe's reading of unseen ones is doubtful."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """`rows`: accuracy (pictures of the model), probe (real ones), left out (how well the probe
+    reads combinations it was not trained on), confusion. `facts`: what they were made from."""
+
+    rows: list[Row]
+    facts: dict[str, Any]
+    pictures: pl.DataFrame = field(repr=False)
+    sheet: Collector | None = field(default=None, repr=False)
+    folder: Path | None = None
+
+    @staticmethod
+    def of(
+        rows: list[Row], pictures: pl.DataFrame, sheet: Collector, readers: Sequence[Reader],
+        reference: Reference, name: str, dataset: Dataset, digest: str,
+    ) -> "Result":  # fmt: skip
+        space = reference.space
+        facts = {
+            "name": name,
+            "source": dataset.where,
+            "layout": dataset.layout,
+            "data": reference.where,
+            "factors": {f.name: list(f.values) for f in space.factors},
+            "seen": [space.describe(c) for c in reference.split.seen],
+            "primary": readers[0].name,
+            "probes": {r.name: r.digest for r in readers},
+            "pictures": {"n": len(dataset), "digest": digest},
+            "shown": [code(c) for c in sheet.compositions],
+            "notes": [*reference.notes, *dataset.notes],
+        }
+        return Result(rows, facts | {"doubts": _doubts(rows, facts, reference)}, pictures, sheet)
+
+    @property
+    def primary(self) -> str:
+        return self.facts["primary"]
+
+    def accuracy(self, probe: str = "") -> list[Row]:
+        """The rows of every composition, by one probe."""
+        wanted = probe or self.primary
+        if wanted not in self.facts["probes"]:
+            raise UsageError(f"no probe {wanted}; there are {', '.join(self.facts['probes'])}")
+        return [r for r in self.rows if r["kind"] == "accuracy" and r["probe"] == wanted]
+
+    def levels(self, probe: str = "") -> dict[int, dict[str, Any]]:
+        """Level -> mean over its compositions, interval, number of pictures; 0 = seen."""
+        return {k: level_estimate(some) for k, some in by_level(self.accuracy(probe)).items()}
+
+    def level(self, number: int, probe: str = "") -> float:
+        found = self.levels(probe)
+        if number not in found or found[number]["mean"] is None:
+            raise UsageError(f"no pictures of level {number}; there are {sorted(found)}")
+        return found[number]["mean"]
+
+    def below(self, least: float) -> str:
+        """Which level lies below `least`, in one line; empty if none does."""
+        low = {k: e["mean"] for k, e in self.levels().items() if e["mean"] is not None and e["mean"] < least}
+        if not low:
+            return ""
+        worst = min(low, key=low.get)
+        return f"{self.facts['name']}: {level_name(worst)} accuracy {low[worst]:.2f} is below {least:g}"
+
+    def verdict(self) -> str:
+        """Whether the model has learned what it saw: without that, nothing else means anything."""
+        seen = self.levels().get(0)
+        if seen is None or seen["mean"] is None:
+            return "No pictures of seen compositions: whether the model has learned them is not known."
+        what = f"{seen['mean']:.2f} ({seen['low']:.2f} to {seen['high']:.2f}, {seen['n']} pictures)"
+        if seen["mean"] >= LEARNED:
+            return f"Seen compositions are drawn correctly: {what}."
+        return (
+            f"Seen compositions are NOT drawn correctly: {what}. The model has not learned what it was "
+            "trained on, so the levels below say nothing about composition."
+        )
+
+    def lines(self) -> Iterator[str]:
+        yield self.verdict()
+        mine, levels = self.accuracy(), self.levels()
+        real = {r["composition"]: r["joint"] for r in self.rows if r["kind"] == "probe" and r["probe"] == self.primary}
+        width = max(len(r["words"]) for r in mine) + 2
+        yield ""
+        yield f"{'':<{width}}  accuracy   95 % interval   pictures   real pictures   drawn instead"
+        for level, some in by_level(mine).items():
+            e = levels[level]
+            there = "" if e["compositions"] == e["of"] else f" ({e['compositions']} of {e['of']} compositions)"
+            yield f"{level_name(level):<{width}}  {_share(e['mean'])}       {e['low']:.2f} to {e['high']:.2f}    {e['n']:>8}{there}"
+            for r in some:
+                known = _share(real.get(r["composition"]), "none")
+                row = f"  {r['words']:<{width}}{_share(r.get('joint'))}       {r['low']:.2f} to {r['high']:.2f}    {r['n']:>8}   {known:<13}   {self.instead(r['composition'])}"
+                yield row.rstrip()
+        yield from (f"doubtful: {doubt}" for doubt in self.facts["doubts"])
+        yield from (f"note: {note}" for note in self.facts["notes"])
+        if self.folder:
+            yield f"page: {(self.folder / 'index.html').resolve()}"
+
+    def instead(self, composition: str, probe: str = "") -> str:
+        """What was drawn in place of a composition, the most frequent first."""
+        wanted = ("confusion", composition, probe or self.primary)
+        found = [r for r in self.rows if (r["kind"], r.get("composition"), r["probe"]) == wanted]
+        return ", ".join(f"{r['instead']} {r['share']:.2f}" for r in found[:2])
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def write(self, folder: Path, runtime: Runtime) -> None:
+        """rows.parquet, pictures.parquet, samples.webp, evaluation.json and the page."""
+        from recombine.scoring.page import write_page
+
+        object.__setattr__(self, "folder", folder)
+        self.facts["provenance"] = runtime.facts()
+        write_table(folder / "rows.parquet", Table(self.rows))
+        buffer = BytesIO()
+        self.pictures.write_parquet(buffer, compression="zstd")
+        write_atomic(folder / "pictures.parquet", buffer.getvalue())
+        if self.sheet is not None:
+            write_atomic(folder / "samples.webp", self.sheet.webp())
+        write_json(folder / FACTS, self.facts)
+        write_page(self, folder / "index.html")
+
+
+def read_result(folder: Path) -> Result:
+    """An evaluation that was written before."""
+    if not (folder / FACTS).is_file():
+        raise UsageError(f"{folder}: holds no evaluation; `recombine evaluate` writes one")
+    facts = read_json(folder / FACTS)
+    if not isinstance(facts, dict) or not {"name", "primary", "probes", "pictures"} <= facts.keys():
+        raise UsageError(f"{folder / FACTS}: does not describe an evaluation")
+    rows = [
+        {k: v for k, v in row.items() if v is not None}
+        for row in read_table(folder / "rows.parquet").frame.to_dicts()
+    ]
+    return Result(rows, facts, pl.DataFrame(), None, folder)
+
+
+def _share(value: float | None, none: str = "  – ") -> str:
+    return none if value is None else f"{value:.2f}"
+
+
+def _doubts(rows: list[Row], facts: dict[str, Any], reference: Reference) -> list[str]:
+    """Why the numbers may mislead: each in one line."""
+    if reference.world is None:
+        return ["there are no real pictures, so nobody knows how well the probe reads them"]
+    space, found = reference.space, []
+    missing = [c for c in space.compositions if c not in set(reference.present)]
+    out = [r for r in rows if r["kind"] == "left out" and r["probe"] == facts["primary"]]
+    if missing and out:
+        worst = min(out, key=lambda r: 1.0 if r["left_out"] is None else r["left_out"])
+        if worst["left_out"] is None or worst["left_out"] < DOUBT:
+            known = "unknown" if worst["left_out"] is None else f"{worst['left_out']:.2f}"
+            found.append(
+                f"there are no real pictures of {space.describe(missing[0])}, and on combinations left "
+                f"out of its training the probe reads {worst['factor']} with accuracy {known}"
+            )
+    elif missing:
+        found.append(f"there are no real pictures of {space.describe(missing[0])}: it is unknown how well the probe reads them")
+    weak = [r for r in rows if r["kind"] == "probe" and r["probe"] == facts["primary"] and r["high"] < DOUBT]
+    return found + [f"the probe reads {r['joint']:.2f} of real {r['words']} pictures" for r in weak]

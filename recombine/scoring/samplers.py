@@ -1,0 +1,152 @@
+"""Models that draw on request: functions of any signature, diffusers pipelines. What they draw is
+written to a folder first and scored from there, so that anyone can score it again."""
+
+import csv
+import importlib
+import inspect
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from recombine.config import UsageError
+from recombine.scoring.prompts import labels_of
+from recombine.store import write_atomic
+from recombine.worlds.datasets.dataset import Picture, as_rgb
+from recombine.worlds.factors import Composition, FactorSpace
+
+Labels = list[dict[str, str]]
+Sampler = Callable[[Labels, int, int], Any]
+TABLE = "metadata.csv"
+
+
+def find_function(text: str, what: str) -> Callable[..., Any]:
+    """`package.module:function`, or `path/to/file.py:function`; imported, so it runs."""
+    module, _, name = text.rpartition(":")
+    try:
+        found = _file(Path(module)) if module.endswith(".py") else _module(module)
+    except UsageError:
+        raise
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+        raise UsageError(f"{what} {text}: cannot be imported ({reason})") from None
+    function = getattr(found, name, None)
+    if not callable(function):
+        raise UsageError(f"{what} {text}: {module} has no function {name!r}")
+    return function
+
+
+def _module(name: str) -> Any:
+    if os.getcwd() not in sys.path:  # as `python -m` does
+        sys.path.insert(0, os.getcwd())
+    return importlib.import_module(name)
+
+
+def _file(path: Path) -> Any:
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def as_sampler(function: Callable[..., Any], name: str) -> Sampler:
+    """Functions (labels, n_per_item, seed), or simpler (label, count) for one composition."""
+    try:
+        taken = [
+            p
+            for p in inspect.signature(function).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+        ]
+    except (TypeError, ValueError):
+        return function
+    if len(taken) == 3:
+        return function
+    if len(taken) != 2:
+        raise UsageError(
+            f"{name}: takes {len(taken)} arguments; write (labels, n_per_item, seed) or "
+            "(label, count)"
+        )
+
+    def sample(labels: Labels, n_per_item: int, seed: int) -> list[Any]:
+        return [p for one in labels for p in pictures_of(function(one, n_per_item), n_per_item, name)]
+
+    return sample
+
+
+def pictures_of(found: Any, count: int, name: str) -> list[Picture]:
+    """Whatever a model returned, as `count` RGB pictures: Pillow images, arrays and tensors, NCHW
+    or NHWC, floats in [0, 1] or bytes, lists of these, or an object with `.images`."""
+    found = getattr(found, "images", found)
+    if found is None:
+        raise UsageError(f"{name}: returned nothing, not {count} pictures")
+    if hasattr(found, "detach"):
+        found = found.detach().float().cpu().numpy() if found.is_floating_point() else found.cpu().numpy()
+    if isinstance(found, Image.Image) or (isinstance(found, np.ndarray) and found.ndim in (2, 3)):
+        whole = isinstance(found, np.ndarray) and found.ndim == 3 and len(found) == count
+        found = list(found) if whole and found.shape[-1] not in (3, 4) else [found]
+    try:
+        some = [one.detach().cpu().numpy() if hasattr(one, "detach") else one for one in found]
+    except TypeError:
+        raise UsageError(f"{name}: returned {type(found).__name__}, not pictures") from None
+    if len(some) != count:
+        raise UsageError(f"{name}: returned {len(some)} pictures, not {count}")
+    try:
+        return [as_rgb(one) for one in some]
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{name}: returned something that is no picture: {error}") from None
+
+
+def sample_into(
+    folder: Path,
+    sampler: Sampler,
+    name: str,
+    space: FactorSpace,
+    compositions: Sequence[Composition],
+    count: int,
+    seed: int,
+    log: Callable[[str], None],
+) -> Path:
+    """`count` pictures of each composition as PNG files, and a table; compositions whose pictures
+    are all there are not sampled again. The table, written last, makes the folder a dataset."""
+    rows = []
+    for number, c in enumerate(compositions):
+        label = labels_of(space, c)
+        names = ["-".join((*map(str, c), f"{i:04}.png")) for i in range(count)]
+        if not all((folder / one).is_file() for one in names):
+            log(f"{name}: {space.describe(c)} ({number + 1} of {len(compositions)})")
+            for one, picture in zip(names, drawn(sampler, name, label, count, seed + number), strict=True):
+                write_atomic(folder / one, _png(picture))
+        rows += [{"file": one, **label} for one in names]
+    text = io.StringIO()
+    table = csv.DictWriter(text, rows[0], lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    write_atomic(folder / TABLE, text.getvalue())
+    return folder
+
+
+def drawn(
+    sampler: Sampler, name: str, label: dict[str, str], count: int, seed: int
+) -> list[Picture]:
+    """A stranger's code: whatever it raises is one line."""
+    try:
+        found = sampler([label], count, seed)
+    except UsageError:
+        raise
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+        raise UsageError(f"{name}: failed on {label}: {reason}") from error
+    return pictures_of(found, count, name)
+
+
+def _png(picture: Picture) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "png")
+    return buffer.getvalue()

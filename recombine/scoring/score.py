@@ -1,0 +1,131 @@
+"""Rows: how many of the pictures of each composition show it, and what the others show."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from recombine.config import UsageError
+from recombine.metrics.intervals import wilson
+from recombine.scoring.probes import Reader
+from recombine.store import Row
+from recombine.worlds.datasets.dataset import Picture, picture_digest
+from recombine.worlds.factors import Composition, FactorSpace, Split, code
+from recombine.worlds.world import INVALID
+
+TOGETHER = 256
+"""Pictures that are in memory at a time."""
+TRUST = 0.9
+"""The accuracy on real pictures, of each factor, below which a probe is refused."""
+SHOWN = 4
+"""Of what was drawn instead, the most frequent are listed."""
+Index = Int[np.ndarray, "n k"]
+
+
+def read_all(
+    reader: Reader, pictures: Iterable[tuple[Picture, Sequence[int]]]
+) -> tuple[Index, Index, list[bytes]]:
+    """What a probe reads in every picture, what it should show, and each picture's digest."""
+    stream, found, wanted, digests = iter(pictures), [], [], []
+    while some := list(islice(stream, TOGETHER)):
+        found.append(reader.read([p for p, _ in some]))
+        wanted += [tuple(c) for _, c in some]
+        digests += [picture_digest(p) for p, _ in some]
+    width = len(wanted[0]) if wanted else 0
+    return np.concatenate(found) if found else np.zeros((0, 0), np.int64), np.array(wanted, np.int64).reshape(-1, width), digests
+
+
+def accuracy_table(
+    kind: str, probe: str, answers: Index, wanted: Index, space: FactorSpace, split: Split | None = None,
+    every: Iterable[Composition] = (),
+) -> list[Row]:  # fmt: skip
+    """A row for each composition that was asked for, and of `every` composition that was not, with
+    n = 0."""
+    rows = []
+    there = [tuple(c) for c in np.unique(wanted, axis=0).tolist()]
+    for c in dict.fromkeys((*there, *every)):
+        mine = answers[(wanted == c).all(1)] == c if len(wanted) else np.zeros((0, len(c)), bool)
+        hits, n = int(mine.all(1).sum()), len(mine)
+        low, high = wilson(hits, n)
+        row: Row = {"kind": kind, "composition": code(c), "words": space.describe(c), "probe": probe, "n": n}
+        row |= {"level": split.level(c)} if split else {}
+        if n:
+            row |= {"joint": hits / n, **{f.name: float(mine[:, k].mean()) for k, f in enumerate(space.factors)}}
+        rows.append(row | {"low": low, "high": high})
+    return rows
+
+
+def validate(
+    reader: Reader,
+    real: Iterable[tuple[Picture, Sequence[int]]],
+    space: FactorSpace,
+    split: Split,
+    where: str,
+    primary: bool,
+) -> list[Row]:
+    """Rows of kind probe on real pictures; UsageError where the primary probe cannot read them."""
+    answers, wanted, _ = read_all(reader, real)
+    if not len(wanted):
+        raise UsageError(
+            f"{where}: no real pictures are left to validate the probe on; it needs three of a "
+            "composition"
+        )
+    for factor, share in zip(space.factors, (answers == wanted).mean(0), strict=True):
+        if primary and share < TRUST:
+            raise UsageError(
+                f"the probe {reader.name} cannot read {factor.name} on real pictures of {where}: "
+                f"accuracy {share:.2f} on {len(wanted)}, needed {TRUST}; its scores would mean "
+                "nothing"
+            )
+    return accuracy_table("probe", reader.name, answers, wanted, space, split)
+
+
+def confusion(probe: str, answers: Index, wanted: Index, space: FactorSpace) -> list[Row]:
+    """What was drawn in place of each composition, the most frequent first."""
+    rows = []
+    for c in map(tuple, np.unique(wanted, axis=0).tolist()):
+        mine = answers[(wanted == c).all(1)]
+        wrong = Counter(tuple(a) for a in mine.tolist() if tuple(a) != c)
+        for drawn, n in wrong.most_common(SHOWN):
+            words = "no composition" if INVALID in drawn else space.describe(drawn)
+            about = {"kind": "confusion", "composition": code(c), "words": space.describe(c), "probe": probe}
+            rows.append(about | {"instead": words, "n": n, "share": n / len(mine)})
+    return rows
+
+
+def by_level(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    levels: dict[int, list[Row]] = {}
+    for row in rows:
+        levels.setdefault(row["level"], []).append(row)
+    return dict(sorted(levels.items()))
+
+
+def level_estimate(rows: Sequence[Row]) -> dict[str, Any]:
+    """The mean over a level's compositions that have pictures, each counting alike, with a 95 %
+    interval: the mean of their Beta posteriors (Jeffreys), matched by a Beta distribution."""
+    from scipy.stats import beta
+
+    there = [(round(r["joint"] * r["n"]), r["n"]) for r in rows if r["n"]]
+    if not there:
+        return {"mean": None, "low": 0.0, "high": 1.0, "n": 0, "compositions": 0, "of": len(rows)}
+    hits, n = np.array(there, float).T
+    a, b = hits + 0.5, n - hits + 0.5
+    mean = (a / (a + b)).mean()
+    variance = (a * b / ((a + b) ** 2 * (a + b + 1))).sum() / len(n) ** 2
+    size = mean * (1 - mean) / variance - 1
+    low, high = beta.ppf((0.025, 0.975), mean * size, (1 - mean) * size)
+    return {
+        "mean": float((hits / n).mean()),
+        "low": 0.0 if not hits.any() else float(low),
+        "high": 1.0 if (hits == n).all() else float(high),
+        "n": int(n.sum()),
+        "compositions": len(there),
+        "of": len(rows),
+    }
+
+
+def stream(pictures: Iterator[Picture], index: Index) -> Iterator[tuple[Picture, Sequence[int]]]:
+    yield from zip(pictures, index.tolist(), strict=True)

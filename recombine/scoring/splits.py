@@ -1,0 +1,96 @@
+"""What the model was trained on: a column of the table, a list, or what the data lacks."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from recombine.config import UsageError, nearest
+from recombine.scoring.prompts import read_prompt
+from recombine.worlds.datasets.columns import Labels, plain
+from recombine.worlds.datasets.dataset import Dataset
+from recombine.worlds.factors import Composition, FactorSpace, Split
+
+SEEN = {"seen", "train", "training", "true", "1", "yes", "in"}
+UNSEEN = {"unseen", "test", "held-out", "held out", "heldout", "held_out", "false", "0", "no", "out"}
+ASIDE = {"val", "validation", "valid", "dev"}
+"""Says nothing of whether a composition was trained on."""
+
+
+def find_split(
+    given: Any, space: FactorSpace, data: tuple[Dataset, Labels] | None, present: Iterable[Composition]
+) -> Split:
+    """`given`: a Split; "seen: a b; c d" or "unseen: ..."; the name of a column; or nothing, then
+    the compositions of which the data has no pictures are the unseen ones."""
+    if isinstance(given, Split):
+        return _known(given, space)
+    if isinstance(given, Mapping):
+        given = "; ".join(f"{k}: {_listed(v)}" for k, v in given.items())
+    text = str(given or "").strip()
+    if match := re.fullmatch(r"(seen|unseen)\s*:\s*(.+)", text, re.IGNORECASE | re.DOTALL):
+        return _from_list(match[1].lower(), match[2], space)
+    if text:
+        return _from_column(text, data)
+    there = set(present)
+    if data is not None and "split" in data[0].table.columns and len(there) == space.count:
+        return _from_column("split", data)
+    if len(there) == space.count:
+        raise UsageError(
+            "--split: there are real pictures of every composition, so nothing says which of them the "
+            "model was not trained on; write --split 'unseen: ...' or name a column"
+        )
+    return Split(tuple(c for c in space.compositions if c in there))
+
+
+def _known(split: Split, space: FactorSpace) -> Split:
+    if wrong := [c for c in split.seen if not space.has(c)]:
+        sizes = space.sizes
+        raise UsageError(f"split: {list(wrong[0])} is no composition of factors with {sizes} values")
+    return split
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "; ".join(v if isinstance(v, str) else " ".join(map(str, _values(v))) for v in value)
+
+
+def _values(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, Mapping) else value
+
+
+def _from_list(word: str, text: str, space: FactorSpace) -> Split:
+    named = []
+    for part in filter(None, map(str.strip, re.split(r"[;\n]", text))):
+        found = read_prompt(part, space)
+        if isinstance(found, str):
+            raise UsageError(f"--split {word}: {part!r} {found}")
+        named.append(found)
+    chosen = set(named)
+    seen = [c for c in space.compositions if (c in chosen) == (word == "seen")]
+    return _two_kinds(seen, space, f"--split {word}: {text[:60]}")
+
+
+def _from_column(name: str, data: tuple[Dataset, Labels] | None) -> Split:
+    if data is None:
+        raise UsageError(f"--split {name}: there is no table with such a column; give --data")
+    dataset, labels = data
+    if name not in dataset.table.columns:
+        have = ", ".join(dataset.table.columns)
+        hint = nearest(name, dataset.table.columns)
+        raise UsageError(f"--split {name}: {dataset.where} has no such column; it has {have}{hint}")
+    cells = plain(dataset.table[name])
+    if unknown := [v for v in cells.unique() if v not in SEEN | UNSEEN | ASIDE]:
+        raise UsageError(
+            f"--split {name}: {unknown[0]!r} is none of train, seen, test, unseen, validation"
+        )
+    rows = cells.is_in(sorted(SEEN)).to_numpy()
+    seen = {tuple(c) for c in labels.index[rows].tolist()}
+    return _two_kinds(sorted(seen), labels.space, f"--split {name}")
+
+
+def _two_kinds(seen: list[Composition], space: FactorSpace, what: str) -> Split:
+    if not seen:
+        raise UsageError(f"{what}: leaves no composition that was seen")
+    if len(seen) == space.count:
+        raise UsageError(f"{what}: leaves no composition that was not seen")
+    return Split(tuple(seen))

@@ -1,0 +1,30 @@
+"""A dataset of any layout as a folder's listing, so that it can be trained on."""
+
+from pathlib import Path
+
+import numpy as np
+
+from recombine.config import UsageError
+from recombine.worlds.datasets.columns import factor_columns, label
+from recombine.worlds.datasets.dataset import NAME
+from recombine.worlds.datasets.open_dataset import open_dataset
+from recombine.worlds.shelf import Listing
+
+
+def list_dataset(path: Path, asked: tuple[str, ...] = ()) -> Listing:
+    """Every picture with its factors. Of class folders `asked` names the levels."""
+    dataset = open_dataset(path)
+    levels = [c for c in dataset.table.columns if c.startswith("level")]
+    if asked and len(levels) == len(asked) and not set(asked) & set(dataset.table.columns):
+        dataset = dataset.renamed(dict(zip(levels, asked, strict=True)))
+    names, notes = factor_columns(dataset, asked)
+    if not names:
+        raise UsageError(
+            f"{path}: has no column that is a factor; {'; '.join(notes) or 'no others'}"
+        )
+    labels, merged = label(dataset, names)
+    rows = np.arange(len(dataset))
+    values = np.zeros((len(rows), 0), np.float32)
+    said = (*dataset.notes, *notes, *merged)
+    files = dataset.table[NAME].to_list()
+    return Listing(labels.space, files, rows, rows, labels.index, values, said, dataset.pictures)
