@@ -37,8 +37,8 @@ class FactorProbeRun(Task):
     noun = "probe"
     weights = True
     world: Folder
-    steps: int = 200
-    batch: int = 64
+    steps: int = 150
+    batch: int = 48
     lr: float = 4e-3
     seed: int = 0
     version: int = field(default=VERSION, metadata=ALWAYS)

@@ -33,7 +33,9 @@ def _alike(results: Sequence[Result], folders: Sequence[Path]) -> None:
     for r, folder in zip(results[1:], folders[1:], strict=True):
         for what in ("factors", "seen"):
             if r.facts.get(what) != results[0].facts.get(what):
-                raise UsageError(f"{folder}: has other {what} than {folders[0]}; they cannot be compared")
+                raise UsageError(
+                    f"{folder}: has other {what} than {folders[0]}; they cannot be compared"
+                )
 
 
 def _cell(result: Result, level: int) -> str:

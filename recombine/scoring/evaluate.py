@@ -24,7 +24,7 @@ from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import code
 from recombine.worlds.folder import Folder
 
-STEPS = 200
+STEPS = 150
 """Updates of each network of a probe."""
 
 
@@ -127,7 +127,10 @@ def scored(
         rows += score.accuracy_table("accuracy", reader.name, read, asked, space, split, every)
         rows += score.confusion(reader.name, read, asked, space)
         if i == 0:
-            answers, digest = read, order_free(digests, [space.describe(tuple(c)) for c in index.tolist()])
+            answers, digest = (
+                read,
+                order_free(digests, [space.describe(tuple(c)) for c in index.tolist()]),
+            )
     sheet.answers = answers
     names = dataset.table[NAME]
     pictures = pl.DataFrame(

@@ -46,7 +46,9 @@ def _open(task: str, name: str) -> Any:
 def _zero_shot(pipe: Any, prompts: dict[str, Composition]) -> Any:
     def read(pictures: Sequence[Picture]) -> Answers:
         images = [Image.fromarray(p) for p in pictures]
-        found = pipe(images, candidate_labels=list(prompts), hypothesis_template="{}", batch_size=AT_ONCE)
+        found = pipe(
+            images, candidate_labels=list(prompts), hypothesis_template="{}", batch_size=AT_ONCE
+        )
         best = [max(one, key=lambda answer: answer["score"])["label"] for one in found]
         return np.array([prompts[label] for label in best], np.int64)
 
@@ -54,7 +56,10 @@ def _zero_shot(pipe: Any, prompts: dict[str, Composition]) -> Any:
 
 
 def _classifier(pipe: Any, space: FactorSpace, name: str) -> Any:
-    known = {label: read_prompt(label.replace("_", " "), space) for label in pipe.model.config.id2label.values()}
+    known = {
+        label: read_prompt(label.replace("_", " "), space)
+        for label in pipe.model.config.id2label.values()
+    }
     if wrong := next((label for label, c in known.items() if isinstance(c, str)), None):
         raise UsageError(f"--probe {name}: its label {wrong!r} {known[wrong]}")
 

@@ -51,7 +51,9 @@ def trained_readers(folder: Folder, steps: int, out: Path, runtime: Runtime) -> 
     rows = tuple(r for r in made.rows() if r.get("kind") == "left out")
     side = folder.image_shape[1:]
     return [
-        Reader(p.name, tensor_reader(p, side, runtime.device), f"{made.digest}-{p.name}", rows, True)
+        Reader(
+            p.name, tensor_reader(p, side, runtime.device), f"{made.digest}-{p.name}", rows, True
+        )
         for p in (probe, probe.closed_set())
     ]
 
@@ -60,12 +62,18 @@ def world_readers(world: World, steps: int, out: Path, runtime: Runtime) -> list
     """A world's own probes: its oracle, where it has one, stands beside the trained ones."""
     tasks = probe_runs(world, steps)
     open_set, linear = (obtain(task, out, runtime) for task in tasks)
-    names = {p.name: folder_of(t, out).digest for p, t in zip((open_set, linear), tasks, strict=True)}
+    names = {
+        p.name: folder_of(t, out).digest for p, t in zip((open_set, linear), tasks, strict=True)
+    }
     oracle = [Oracle(world)] if world.readable else []
     probes: list[Probe] = [open_set, open_set.closed_set(), *oracle, linear]
     side, device = world.image_shape[1:], runtime.device
     return [
-        Reader(p.name, tensor_reader(p, side, device), f"{names.get(p.name, names['open-set'])}-{p.name}")
+        Reader(
+            p.name,
+            tensor_reader(p, side, device),
+            f"{names.get(p.name, names['open-set'])}-{p.name}",
+        )
         for p in probes
     ]
 

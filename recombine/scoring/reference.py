@@ -72,22 +72,30 @@ def _from_pictures(path: str | Path, factors: Sequence[str], split: Any) -> Refe
     dataset = open_dataset(path)
     names, notes = factor_columns(dataset, factors)
     if not names:
-        raise UsageError(f"{path}: has no column that is a factor; it has {', '.join(dataset.table.columns)}")
+        raise UsageError(
+            f"{path}: has no column that is a factor; it has {', '.join(dataset.table.columns)}"
+        )
     first = next(dataset.pictures([0]))
     size = min(SIDE, *first.shape[:2])
     folder = Folder.open(path, factors=names, size=size, most=MOST)
     labels = Labels(folder.space, matched(dataset, folder.space))
     chosen = find_split(split, folder.space, (dataset, labels), folder.present)
     said = (*dataset.notes, *notes)
-    return Reference(str(path), folder.space, chosen, folder.present, folder, (dataset, labels), said)
+    return Reference(
+        str(path), folder.space, chosen, folder.present, folder, (dataset, labels), said
+    )
 
 
 def _without_data(source: Dataset | None, factors: Sequence[str], split: Any) -> Reference:
     if source is None:
-        raise UsageError("--data: a model that draws on request needs real pictures to say what its factors are")
+        raise UsageError(
+            "--data: a model that draws on request needs real pictures to say what its factors are"
+        )
     names, notes = factor_columns(source, factors)
     if not names:
-        raise UsageError(f"{source.where}: has no column that is a factor; give --data or --factors")
+        raise UsageError(
+            f"{source.where}: has no column that is a factor; give --data or --factors"
+        )
     labels, merged = label(source, names)
     chosen = find_split(split, labels.space, (source, labels), labels.space.compositions)
     return Reference("", labels.space, chosen, (), None, None, (*notes, *merged))

@@ -80,7 +80,11 @@ class Result:
 
     def below(self, least: float) -> str:
         """Which level lies below `least`, in one line; empty if none does."""
-        low = {k: e["mean"] for k, e in self.levels().items() if e["mean"] is not None and e["mean"] < least}
+        low = {
+            k: e["mean"]
+            for k, e in self.levels().items()
+            if e["mean"] is not None and e["mean"] < least
+        }
         if not low:
             return ""
         worst = min(low, key=low.get)
@@ -90,7 +94,9 @@ class Result:
         """Whether the model has learned what it saw: without that, nothing else means anything."""
         seen = self.levels().get(0)
         if seen is None or seen["mean"] is None:
-            return "No pictures of seen compositions: whether the model has learned them is not known."
+            return (
+                "No pictures of seen compositions: whether the model has learned them is not known."
+            )
         what = f"{seen['mean']:.2f} ({seen['low']:.2f} to {seen['high']:.2f}, {seen['n']} pictures)"
         if seen["mean"] >= LEARNED:
             return f"Seen compositions are drawn correctly: {what}."
@@ -100,20 +106,30 @@ class Result:
         )
 
     def lines(self) -> Iterator[str]:
+        """The verdict on the seen compositions first, then a table, then what is doubtful."""
         yield self.verdict()
         mine, levels = self.accuracy(), self.levels()
-        real = {r["composition"]: r["joint"] for r in self.rows if r["kind"] == "probe" and r["probe"] == self.primary}
-        width = max(len(r["words"]) for r in mine) + 2
+        wanted = ("probe", self.primary)
+        real = {
+            r["composition"]: r["joint"] for r in self.rows if (r["kind"], r["probe"]) == wanted
+        }
+        width = max(len(r["words"]) for r in mine) + 4
         yield ""
-        yield f"{'':<{width}}  accuracy   95 % interval   pictures   real pictures   drawn instead"
+        yield _line(
+            width, "", ("accuracy", "95 % interval", "pictures", "real pictures", "instead")
+        )
         for level, some in by_level(mine).items():
             e = levels[level]
-            there = "" if e["compositions"] == e["of"] else f" ({e['compositions']} of {e['of']} compositions)"
-            yield f"{level_name(level):<{width}}  {_share(e['mean'])}       {e['low']:.2f} to {e['high']:.2f}    {e['n']:>8}{there}"
+            lacks = e["compositions"] < e["of"]
+            there = f"{e['compositions']} of {e['of']} compositions" if lacks else ""
+            cells = (_share(e["mean"]), f"{e['low']:.2f} to {e['high']:.2f}", str(e["n"]), there)
+            yield _line(width, level_name(level), cells)
             for r in some:
+                interval = f"{r['low']:.2f} to {r['high']:.2f}"
                 known = _share(real.get(r["composition"]), "none")
-                row = f"  {r['words']:<{width}}{_share(r.get('joint'))}       {r['low']:.2f} to {r['high']:.2f}    {r['n']:>8}   {known:<13}   {self.instead(r['composition'])}"
-                yield row.rstrip()
+                drawn = self.instead(r["composition"])
+                cells = (_share(r.get("joint")), interval, str(r["n"]), known, drawn)
+                yield _line(width, f"  {r['words']}", cells)
         yield from (f"doubtful: {doubt}" for doubt in self.facts["doubts"])
         yield from (f"note: {note}" for note in self.facts["notes"])
         if self.folder:
@@ -158,7 +174,11 @@ def read_result(folder: Path) -> Result:
     return Result(rows, facts, pl.DataFrame(), None, folder)
 
 
-def _share(value: float | None, none: str = "  – ") -> str:
+def _line(width: int, title: str, cells: Sequence[str]) -> str:
+    return (f"{title:<{width}}" + "".join(f"{cell:<16}" for cell in cells)).rstrip()
+
+
+def _share(value: float | None, none: str = "–") -> str:
     return none if value is None else f"{value:.2f}"
 
 
@@ -178,6 +198,12 @@ def _doubts(rows: list[Row], facts: dict[str, Any], reference: Reference) -> lis
                 f"out of its training the probe reads {worst['factor']} with accuracy {known}"
             )
     elif missing:
-        found.append(f"there are no real pictures of {space.describe(missing[0])}: it is unknown how well the probe reads them")
-    weak = [r for r in rows if r["kind"] == "probe" and r["probe"] == facts["primary"] and r["high"] < DOUBT]
+        found.append(
+            f"there are no real pictures of {space.describe(missing[0])}: it is unknown how well the probe reads them"
+        )
+    weak = [
+        r
+        for r in rows
+        if r["kind"] == "probe" and r["probe"] == facts["primary"] and r["high"] < DOUBT
+    ]
     return found + [f"the probe reads {r['joint']:.2f} of real {r['words']} pictures" for r in weak]

@@ -75,7 +75,9 @@ def as_sampler(function: Callable[..., Any], name: str) -> Sampler:
         )
 
     def sample(labels: Labels, n_per_item: int, seed: int) -> list[Any]:
-        return [p for one in labels for p in pictures_of(function(one, n_per_item), n_per_item, name)]
+        return [
+            p for one in labels for p in pictures_of(function(one, n_per_item), n_per_item, name)
+        ]
 
     return sample
 
@@ -87,7 +89,11 @@ def pictures_of(found: Any, count: int, name: str) -> list[Picture]:
     if found is None:
         raise UsageError(f"{name}: returned nothing, not {count} pictures")
     if hasattr(found, "detach"):
-        found = found.detach().float().cpu().numpy() if found.is_floating_point() else found.cpu().numpy()
+        found = (
+            found.detach().float().cpu().numpy()
+            if found.is_floating_point()
+            else found.cpu().numpy()
+        )
     if isinstance(found, Image.Image) or (isinstance(found, np.ndarray) and found.ndim in (2, 3)):
         whole = isinstance(found, np.ndarray) and found.ndim == 3 and len(found) == count
         found = list(found) if whole and found.shape[-1] not in (3, 4) else [found]
@@ -121,7 +127,9 @@ def sample_into(
         names = ["-".join((*map(str, c), f"{i:04}.png")) for i in range(count)]
         if not all((folder / one).is_file() for one in names):
             log(f"{name}: {space.describe(c)} ({number + 1} of {len(compositions)})")
-            for one, picture in zip(names, drawn(sampler, name, label, count, seed + number), strict=True):
+            for one, picture in zip(
+                names, drawn(sampler, name, label, count, seed + number), strict=True
+            ):
                 write_atomic(folder / one, _png(picture))
         rows += [{"file": one, **label} for one in names]
     text = io.StringIO()

@@ -35,7 +35,11 @@ def read_all(
         wanted += [tuple(c) for _, c in some]
         digests += [picture_digest(p) for p, _ in some]
     width = len(wanted[0]) if wanted else 0
-    return np.concatenate(found) if found else np.zeros((0, 0), np.int64), np.array(wanted, np.int64).reshape(-1, width), digests
+    return (
+        np.concatenate(found) if found else np.zeros((0, 0), np.int64),
+        np.array(wanted, np.int64).reshape(-1, width),
+        digests,
+    )
 
 
 def accuracy_table(
@@ -50,10 +54,19 @@ def accuracy_table(
         mine = answers[(wanted == c).all(1)] == c if len(wanted) else np.zeros((0, len(c)), bool)
         hits, n = int(mine.all(1).sum()), len(mine)
         low, high = wilson(hits, n)
-        row: Row = {"kind": kind, "composition": code(c), "words": space.describe(c), "probe": probe, "n": n}
+        row: Row = {
+            "kind": kind,
+            "composition": code(c),
+            "words": space.describe(c),
+            "probe": probe,
+            "n": n,
+        }
         row |= {"level": split.level(c)} if split else {}
         if n:
-            row |= {"joint": hits / n, **{f.name: float(mine[:, k].mean()) for k, f in enumerate(space.factors)}}
+            row |= {
+                "joint": hits / n,
+                **{f.name: float(mine[:, k].mean()) for k, f in enumerate(space.factors)},
+            }
         rows.append(row | {"low": low, "high": high})
     return rows
 
@@ -91,7 +104,12 @@ def confusion(probe: str, answers: Index, wanted: Index, space: FactorSpace) -> 
         wrong = Counter(tuple(a) for a in mine.tolist() if tuple(a) != c)
         for drawn, n in wrong.most_common(SHOWN):
             words = "no composition" if INVALID in drawn else space.describe(drawn)
-            about = {"kind": "confusion", "composition": code(c), "words": space.describe(c), "probe": probe}
+            about = {
+                "kind": "confusion",
+                "composition": code(c),
+                "words": space.describe(c),
+                "probe": probe,
+            }
             rows.append(about | {"instead": words, "n": n, "share": n / len(mine)})
     return rows
 

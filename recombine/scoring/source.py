@@ -62,7 +62,9 @@ def check_source(source: Source, template: str, space: FactorSpace, seed: int) -
     """Open what draws and let it draw one picture, before a probe is trained."""
     if source.is_pipeline and not template:
         fields = " ".join(f"{{{f.name}}}" for f in space.factors)
-        raise UsageError(f"{source.name}: a pipeline needs a template such as --template 'a {fields}'")
+        raise UsageError(
+            f"{source.name}: a pipeline needs a template such as --template 'a {fields}'"
+        )
     if template:
         check_template(template, space)
     if source.draws is None:

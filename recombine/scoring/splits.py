@@ -11,13 +11,27 @@ from recombine.worlds.datasets.dataset import Dataset
 from recombine.worlds.factors import Composition, FactorSpace, Split
 
 SEEN = {"seen", "train", "training", "true", "1", "yes", "in"}
-UNSEEN = {"unseen", "test", "held-out", "held out", "heldout", "held_out", "false", "0", "no", "out"}
+UNSEEN = {
+    "unseen",
+    "test",
+    "held-out",
+    "held out",
+    "heldout",
+    "held_out",
+    "false",
+    "0",
+    "no",
+    "out",
+}
 ASIDE = {"val", "validation", "valid", "dev"}
 """Says nothing of whether a composition was trained on."""
 
 
 def find_split(
-    given: Any, space: FactorSpace, data: tuple[Dataset, Labels] | None, present: Iterable[Composition]
+    given: Any,
+    space: FactorSpace,
+    data: tuple[Dataset, Labels] | None,
+    present: Iterable[Composition],
 ) -> Split:
     """`given`: a Split; "seen: a b; c d" or "unseen: ..."; the name of a column; or nothing, then
     the compositions of which the data has no pictures are the unseen ones."""
@@ -44,7 +58,9 @@ def find_split(
 def _known(split: Split, space: FactorSpace) -> Split:
     if wrong := [c for c in split.seen if not space.has(c)]:
         sizes = space.sizes
-        raise UsageError(f"split: {list(wrong[0])} is no composition of factors with {sizes} values")
+        raise UsageError(
+            f"split: {list(wrong[0])} is no composition of factors with {sizes} values"
+        )
     return split
 
 

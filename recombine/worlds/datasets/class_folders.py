@@ -44,6 +44,4 @@ def open_class_folders(root: Path) -> Dataset:
         columns[title] = [v.partition("=")[2] for v in values] if named else values
     table = pl.DataFrame({NAME: names, **columns})
     note = f"folders give the factors: {', '.join(columns)}"
-    return Dataset(
-        str(root), "class folders", table, files_under(root, table[NAME]), (note,)
-    )
+    return Dataset(str(root), "class folders", table, files_under(root, table[NAME]), (note,))

@@ -40,9 +40,7 @@ def open_table(path: Path) -> Dataset:
         return _embedded(path, table, column)
     table = as_text(table).rename({column: NAME})
     note = () if column == NAME else (f"column {column!r} names the pictures",)
-    return Dataset(
-        str(path), "table", table, files_under(path.parent, table[NAME]), note
-    )
+    return Dataset(str(path), "table", table, files_under(path.parent, table[NAME]), note)
 
 
 def read_table(path: Path) -> pl.DataFrame:
