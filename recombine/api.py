@@ -56,6 +56,9 @@ def run_command(command: "Command", engine: str = "local", fresh: bool = False) 
     out = Path(command.out)
     runtime = Runtime.find(command.device, tensorboard=str(out / "tensorboard"))
     plans = planned(command)
+    for plan in plans:
+        if plan.fitted:
+            runtime.log(f"{plan.study.name}: chosen for these pictures: {', '.join(plan.fitted)}")
     _check_writable(out)
     summarise, folders = _summariser(runtime), []
     for plan in carry_out(command, engine, fresh, runtime, plans):

@@ -265,6 +265,22 @@ def rescore(
 
 
 @app.command()
+def leaderboard(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="board.json, and a folder per submission.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Where the page goes; default: DIR.")] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Every submission under every probe, computed from its pictures; a page."""
+    from recombine.scoring.leaderboard import leaderboard as score
+    from recombine.scoring.leaderboard import lines
+
+    print("\n".join(lines(score(directory, out, device=device))))
+    print(f"page: {((out or directory) / 'index.html').resolve()}")
+
+
+@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]")] = None,
     json_: JsonOption = False,

@@ -267,5 +267,7 @@ def test_a_bad_layout_is_one_line(message, tmp_path):
 
 
 def test_the_hub_needs_its_package_and_says_so():
-    with pytest.raises(UsageError, match="hf:nobody/nothing: (needs the package|cannot be loaded)"):
+    with pytest.raises(
+        UsageError, match=r"hf:nobody/nothing: (needs the package|cannot be loaded)"
+    ):
         open_dataset("hf:nobody/nothing")

@@ -197,9 +197,9 @@ def test_a_function_that_fails_or_takes_other_arguments_is_named(data, tmp_path)
     def broken(label, count):
         raise RuntimeError("out of paint")
 
-    with pytest.raises(UsageError, match="broken: failed on .* out of paint"):
+    with pytest.raises(UsageError, match=r"broken: failed on .* out of paint"):
         evaluated(broken, data, tmp_path)
-    with pytest.raises(UsageError, match="takes 1 arguments"):
+    with pytest.raises(UsageError, match="takes 1 argument"):
         as_sampler(lambda one: one, "f")
 
 

@@ -93,6 +93,7 @@ def test_the_linear_probe_is_shown_only_where_it_is_right_on_real_pictures():
 def test_a_summary_has_a_line_for_each_variant_and_doubts_come_first():
     good = [row(1, 0, 1.0), row(1, 2, 0.7), row(1, 0, 0.9, variant="w")]
     assert summary(Table(good)) == [
+        "the seen compositions were learned",
         "v: seen 1.00, level 2 0.70 (late means, open-set probe)",
         "w: seen 0.90 (late means, open-set probe)",
     ]

@@ -52,6 +52,8 @@ class Planned:
     study: Any
     settings: Any
     jobs: tuple[Job, ...]
+    fitted: tuple[str, ...] = ()
+    """Settings that were chosen for one's own pictures."""
 
     @property
     def tasks(self) -> list[Task]:
@@ -64,11 +66,14 @@ def planned(command: Command) -> list[Planned]:
     made = []
     for name in command.studies:
         study = command.find(name)
-        settings = override(study.settings(command.scale), *command.changes)
+        plain = study.settings(command.scale)
+        fit = getattr(study, "fitting", None)
+        fitted = fit(plain, command.changes, command.scale) if fit and command.changes else ()
+        settings = override(plain, *fitted, *command.changes)
         jobs = tuple(study.jobs(settings, command.seeds))
         for task in ancestors(job.task for job in jobs):
             task.check()
-        made.append(Planned(study, settings, jobs))
+        made.append(Planned(study, settings, jobs, fitted))
     return made
 
 

@@ -24,10 +24,12 @@ from recombine.metrics.probes import (
 )
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
+from recombine.runs.factor_probes import FactorProbeRun, held_out_accuracy
 from recombine.store import Row
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import load_weights, train
 from recombine.worlds.factors import Composition, Split
+from recombine.worlds.folder import Folder
 from recombine.worlds.world import INVALID, World
 
 VERSION = 2
@@ -177,6 +179,8 @@ def probe_runs(world: World, steps: int, paper_probes: int = 0) -> tuple[Task, .
     many seeds of the paper's own."""
     papers = (PaperProbeRun(world, seed, min(EPOCHS, steps)) for seed in range(paper_probes))
     linear = ProbeRun.of(world, "linear", steps)
+    if isinstance(world, Folder):  # few pictures, and perhaps none of the unseen combinations
+        return FactorProbeRun(world, steps), linear, *papers
     return ProbeRun.of(world, "open-set", steps, lr=4e-3), linear, *papers
 
 
@@ -214,7 +218,10 @@ def check_probes(
 ) -> list[Row]:
     """Rows of kinds probe (real pictures), refused (corrupted ones) and interpolation, of every
     probe."""
-    rows = [row for p in probes for row in real_accuracy(p, world, split, count, device)]
+    if isinstance(world, Folder):
+        rows = [row for p in probes for row in held_out_accuracy(p, world, split, device)]
+    else:
+        rows = [row for p in probes for row in real_accuracy(p, world, split, count, device)]
     rows += [refused(p, world, count, device) for p in probes]
     some = max(4, count // 8)
     return rows + [

@@ -11,6 +11,7 @@ from recombine.analysis.table import Table
 from recombine.display import html_table
 from recombine.pipeline.job import Job
 from recombine.plots.style import Figure
+from recombine.runs.own_data import fitting
 from recombine.store import Row
 
 Scale = Literal["smoke", "laptop", "full"]
@@ -37,7 +38,8 @@ class Study:
     know (factors, levels, the paper's curve). `widget`: an interactive part of the page.
     `sensitivity`: whether its claims are on the end of training by a probe, so that it can be said
     what they would be at an earlier checkpoint or by another probe. `run_minutes`: GPU minutes of
-    one run at full scale."""
+    one run at full scale. `fitting(settings, changes, scale)`: settings that follow from one's own
+    pictures."""
 
     name: str
     question: str
@@ -52,6 +54,7 @@ class Study:
     describe: Callable[[Any], dict[str, Any]] = nothing
     widget: str | None = None
     sensitivity: bool = False
+    fitting: Callable[..., tuple[str, ...]] = fitting
     run_minutes: float = 0.0
 
     def __repr__(self) -> str:
