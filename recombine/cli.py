@@ -11,6 +11,7 @@ import typer
 
 from recombine.api import SEEDS
 from recombine.config import UsageError, nearest
+from recombine.scoring.commands import add_commands
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -265,22 +266,6 @@ def rescore(
 
 
 @app.command()
-def leaderboard(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="board.json, and a folder per submission.")
-    ],
-    out: Annotated[Path | None, typer.Option(help="Where the page goes; default: DIR.")] = None,
-    device: DeviceOption = "auto",
-) -> None:
-    """Every submission under every probe, computed from its pictures; a page."""
-    from recombine.scoring.leaderboard import leaderboard as score
-    from recombine.scoring.leaderboard import lines
-
-    print("\n".join(lines(score(directory, out, device=device))))
-    print(f"page: {((out or directory) / 'index.html').resolve()}")
-
-
-@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]")] = None,
     json_: JsonOption = False,
@@ -289,6 +274,9 @@ def bench(
     from recombine.bench import run_benchmarks
 
     run_benchmarks(names or [], json_)
+
+
+add_commands(app)
 
 
 def main() -> None:

@@ -1,0 +1,87 @@
+"""The commands evaluate, compare and leaderboard: parsing and printing. torch is imported when one
+of them is called, not before."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recombine.config import UsageError
+
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+
+
+def evaluate(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Generated pictures with labels or prompts, a diffusers pipeline, or module:function.",
+        ),
+    ],
+    data: Annotated[str, typer.Option(help="Real pictures, in any layout.")] = "",
+    template: Annotated[str, typer.Option(help="A prompt: 'a {size} {color} {shape}'.")] = "",
+    probe: Annotated[
+        str, typer.Option(help="module:function, zero-shot:ID or classifier:ID; default: trained.")
+    ] = "",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="A column, 'seen: a b; c d' or 'unseen: ...'; default: what the data lacks."
+        ),
+    ] = "",
+    factors: Annotated[str, typer.Option(help="Columns that are factors: shape,color.")] = "",
+    n: Annotated[int, typer.Option(help="Pictures to draw of each composition.")] = 32,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    fail_under: Annotated[
+        float, typer.Option(help="Exit status 1 where a level's accuracy is below this.")
+    ] = 0.0,
+    out: Annotated[
+        Path | None, typer.Option(help="Where files go; default: out/evaluate/NAME.")
+    ] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Does this model compose? Seen and per-level accuracy with intervals, a page, rows."""
+    if not 0 <= fail_under <= 1:
+        raise UsageError(f"--fail-under {fail_under}: must be between 0 and 1")
+    from recombine.scoring.evaluate import evaluate as score
+
+    chosen = tuple(filter(None, map(str.strip, factors.split(","))))
+    result = score(
+        source, data, template=template, probe=probe, split=split, factors=chosen, n=n, seed=seed,
+        out=out, device=device,
+    )  # fmt: skip
+    print(result)
+    if failed := result.below(fail_under):
+        print(f"recombine: {failed}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="What evaluate wrote.")],
+) -> None:
+    """Evaluations of several models in one table."""
+    from recombine.scoring.compare import compare as lines
+
+    print("\n".join(lines(folders)))
+
+
+def leaderboard(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="board.json, and a folder per submission.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Where the page goes; default: DIR.")] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Every submission under every probe, computed from its pictures; a page."""
+    from recombine.scoring.leaderboard import leaderboard as score
+    from recombine.scoring.leaderboard import lines
+
+    print("\n".join(lines(score(directory, out, device=device))))
+    print(f"page: {((out or directory) / 'index.html').resolve()}")
+
+
+def add_commands(app: typer.Typer) -> None:
+    for command in (evaluate, compare, leaderboard):
+        app.command()(command)
