@@ -80,6 +80,13 @@ def commands(path: Path) -> list[list[str]]:
     return [call[call.index("recombine") + 1 :] for call in calls if "recombine" in call]
 
 
+class Scored:
+    """In place of an evaluation."""
+
+    def below(self, least: float) -> str:
+        return ""
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory) -> Path:
     """A folder with what the pages take to be there: their own data and their own study."""
@@ -102,6 +109,9 @@ def test_commands_are_accepted(path, desk, monkeypatch, capsys):
         return []
 
     monkeypatch.setattr(recombine.api, "run_command", settings_fit)
+    for name, answer in (("evaluate", Scored()), ("compare", []), ("leaderboard", [])):
+        monkeypatch.setattr(f"recombine.scoring.{name}.{name}", lambda *a, _=answer, **k: _)
+    monkeypatch.setattr("recombine.scoring.leaderboard.lines", lambda entries: [])
     monkeypatch.setattr(recombine.report.site, "write_site", lambda folder: folder / "index.html")
     monkeypatch.chdir(desk)
     for call in commands(path):
