@@ -13,8 +13,9 @@ from recombine.scoring.prompts import check_template, labels_of, prompt_column, 
 from recombine.scoring.samplers import Sampler, as_sampler, drawn, find_function
 from recombine.worlds.datasets.columns import matched
 from recombine.worlds.datasets.dataset import Dataset
-from recombine.worlds.datasets.open_dataset import HUB, open_dataset
+from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import FactorSpace
+from recombine.worlds.folder import HUB
 
 TYPES = (".csv", ".tsv", ".parquet", ".jsonl", ".npz", ".h5", ".hdf5", ".tar", ".json", ".arrow")
 

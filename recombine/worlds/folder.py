@@ -18,6 +18,8 @@ from recombine.worlds.shelf import TABLE, Shelf, codes, load, part, tally
 from recombine.worlds.world import Rendered, World
 
 Stamp = tuple[int, int]
+HUB = "hf:"
+"""How the name of a dataset of Hugging Face's hub begins."""
 
 
 @config("world/folder")
@@ -66,7 +68,8 @@ class Folder(World):
         most: int = 0,
     ) -> "Folder":
         """The folder at `path`, read through and checked from the first row to the last."""
-        return cls(str(Path(path).resolve()), table, tuple(factors), size, most=most).settled()
+        place = str(path) if str(path).startswith(HUB) else str(Path(path).resolve())
+        return cls(place, table, tuple(factors), size, most=most).settled()
 
     def part_of(self, name: Literal["all", "train", "held-out"]) -> "Folder":
         """The same folder, of which only these pictures are drawn."""
@@ -155,6 +158,8 @@ def check_place(root: Path, table: str) -> None:
 
 
 def _stamp(path: str, table: str) -> Stamp:
+    if path.startswith(HUB):
+        return 0, 0
     root = Path(path)
     check_place(root, table)
     place = root / table if (root / table).is_file() else root

@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 from recombine.config import UsageError
 from recombine.worlds.picture_files import decode
 
-Picture = UInt8[np.ndarray, "h w 3"]
+Picture = UInt8[np.ndarray, "_ _ 3"]
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError)
 NAME = "file"
 """The column that says which picture a row is about."""

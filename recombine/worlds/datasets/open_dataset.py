@@ -4,8 +4,7 @@ from pathlib import Path
 
 from recombine.config import UsageError
 from recombine.worlds.datasets.dataset import Dataset
-
-HUB = "hf:"
+from recombine.worlds.folder import HUB
 
 
 def open_dataset(where: str | Path, table: str = "") -> Dataset:
