@@ -284,10 +284,11 @@ def main() -> None:
     interrupted."""
     signal.signal(signal.SIGTERM, _interrupted)
     try:
-        if (
-            app(sys.argv[1:] or ["--help"], standalone_mode=False) == 130
-        ):  # how typer tells of Ctrl-C
+        status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        if status == 130:  # how typer tells of Ctrl-C
             raise KeyboardInterrupt
+        if status:
+            sys.exit(status)
     except UsageError as error:
         _stop(str(error), 2)
     except typer.Exit as stop:

@@ -70,7 +70,7 @@ def test_a_function_is_scored_by_level_with_intervals_and_what_was_drawn_instead
     assert lines[0].startswith("Seen compositions are drawn correctly: 1.00")
     assert any("bar green" in line and "bar red 1.00" in line for line in lines)
     assert result.below(0.5) == "draw: level 1 accuracy 0.00 is below 0.5"
-    assert not result.below(0)
+    assert not result.below(0.0)
     page = (tmp_path / "index.html").read_text()
     assert "bar green" in page
     assert (tmp_path / "samples.webp").stat().st_size > 500
@@ -186,7 +186,7 @@ def test_pictures_of_any_kind_are_understood(made):
 @pytest.mark.parametrize(("made", "message"), [
     (None, "returned nothing, not 2 pictures"), ([], "returned 0 pictures, not 2"),
     (7, "returned int, not pictures"), (torch.rand(2, 3, 8, 8) * 2 - 1, r"not in \[0, 1\]"),
-    (torch.full((2, 3, 8, 8), torch.nan), r"not in \[0, 1\]"), (np.zeros((2, 5)), "is no picture"),
+    (torch.full((2, 3, 8, 8), torch.nan), r"not in \[0, 1\]"), (np.zeros((2, 5, 5, 7)), "is no picture"),
 ])  # fmt: skip
 def test_what_is_no_picture_is_one_line(made, message):
     with pytest.raises(UsageError, match=message):
