@@ -32,14 +32,14 @@ def run(
     {"recipe.train.steps": 500}. 0 seeds = the scale's own number."""
     from recombine.config import UsageError
     from recombine.pipeline.plan import Command
-    from recombine.studies import TOUR
+    from recombine.studies import expanded
 
     if scale not in SEEDS:
         raise UsageError(f"scale {scale!r}: not one of {', '.join(SEEDS)}")
-    names = dict.fromkeys(n for name in studies for n in (TOUR if name == "tour" else (name,)))
-    files = [str(Path(n).resolve()) if n.endswith(".py") else n for n in names]
     count = seeds or SEEDS[scale]
-    command = Command(tuple(files), scale, count, _as_text(changes), device, str(out), workers)
+    command = Command(
+        tuple(expanded(studies)), scale, count, _as_text(changes), device, str(out), workers
+    )
     return run_command(command, engine, fresh)
 
 

@@ -148,12 +148,10 @@ def run(
             raise UsageError(f"{option} {value}: must be positive")
     from recombine.api import run_command
     from recombine.pipeline.plan import Command
-    from recombine.studies import TOUR
+    from recombine.studies import expanded
 
-    studies = dict.fromkeys(n for name in names for n in (TOUR if name == "tour" else (name,)))
-    files = [str(Path(n).resolve()) if n.endswith(".py") else n for n in studies]
     count = seeds or SEEDS[scale]
-    command = Command(tuple(files), scale, count, tuple(set_), device, str(out), workers)
+    command = Command(tuple(expanded(names)), scale, count, tuple(set_), device, str(out), workers)
     if folders := run_command(command, engine, fresh):
         _print_summary(folders)
         print(f"\nReport: {(out / 'index.html').resolve()}")

@@ -367,7 +367,7 @@ def test_a_folder_without_pictures_of_what_is_new_is_prompted_for_it(folder, tmp
     settings = override(objectives.settings("smoke"), *small)
     recipe = replace(settings.recipe, world=world)
     assert recipe.split.seen == world.present
-    jobs = tuple(objectives.jobs(replace(settings, recipe=recipe), 1))
+    jobs = tuple(objectives.STUDY.jobs(replace(settings, recipe=recipe), 1))
     carry_out([job.task for job in jobs], tmp_path, QUIET, {})
     made = Table(collect(Planned(objectives.STUDY, settings, jobs), tmp_path))
     scored = made.where(kind="accuracy")

@@ -2,7 +2,7 @@
 before it rises, where it turns, and how fast it moves."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -43,6 +43,8 @@ class Outcome:
     runs: dict[int, Curves]
     rates: dict[tuple[str, str], float]
     """(space, factor) -> the rate a that the theory gives it."""
+    known: dict[str, dict[int, float]] = field(default_factory=dict, compare=False, repr=False)
+    """`times`, once they are known."""
 
     @property
     def name(self) -> str:
@@ -60,11 +62,11 @@ class Outcome:
         """When each seed learned a factor: as prompted in the seen compositions and in the unseen
         one; inf = never. (What a probe reads in noise, early on, may agree with the unseen one by
         chance, but not with all.)"""
-        times = {}
-        for seed, c in self.runs.items():
-            both = torch.minimum(smoothed(c.factors[factor]), smoothed(c.seen[factor]))
-            times[seed] = learned(c.steps, both)
-        return times
+        if factor not in self.known:
+            lines = {s: (c, c.factors[factor], c.seen[factor]) for s, c in self.runs.items()}
+            both = {s: torch.minimum(smoothed(a), smoothed(b)) for s, (_, a, b) in lines.items()}
+            self.known[factor] = {s: learned(c.steps, both[s]) for s, (c, _, _) in lines.items()}
+        return self.known[factor]
 
     def time(self, factor: str) -> float:
         """The median over seeds."""
@@ -79,6 +81,10 @@ class Outcome:
 
 def outcomes(rows: Table) -> list[Outcome]:
     """All variants, in the order of the rows."""
+    return rows.once("outcomes", lambda: _outcomes(rows))
+
+
+def _outcomes(rows: Table) -> list[Outcome]:
     runs: dict[str, dict[int, Curves]] = {}
     for kind in ("accuracy", "accuracy3"):
         scored = rows.where(kind=kind, probe="cnn")

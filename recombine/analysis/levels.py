@@ -8,11 +8,10 @@ from typing import Any
 from recombine.analysis.claims import Measured, Part
 from recombine.analysis.estimates import Estimate, rate, rate_difference
 from recombine.analysis.table import Table
+from recombine.metrics.intervals import TRUST
 
 Curve = list[tuple[int, float]]
 """(step, accuracy), in order."""
-TRUST = 0.95
-"""The accuracy on real pictures of every composition that a probe needs to be believed."""
 LEARNED = 0.8
 """The joint accuracy on seen compositions from which on a network counts as trained."""
 PRIMARY = ("open-set", "cnn")

@@ -1,7 +1,7 @@
 """Rows as a table: a polars data frame with a few short ways to pick from it. Parquet on disk."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,7 @@ class Table:
 
     def __init__(self, rows: "Iterable[Row] | pl.DataFrame" = ()):
         self.frame = rows if isinstance(rows, pl.DataFrame) else to_frame(rows)
-        self._groups: dict[str, dict[Any, Table]] = {}
-        self._lists: dict[tuple[str, ...], dict[tuple[Any, ...], dict[Any, list[Any]]]] = {}
-        self._unique: dict[str, list[Any]] = {}
+        self._known: dict[Any, Any] = {}
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -42,9 +40,13 @@ class Table:
     def by(self, name: str) -> "dict[Any, Table]":
         """All rows by what they hold in a column, in the order of first mention. Columns that are
         empty in a group are left out of it."""
-        if name not in self._groups:
-            self._groups[name] = self._split(name)
-        return self._groups[name]
+        return self.once(("by", name), lambda: self._split(name))
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What follows from the rows, computed when first asked for and then kept with them."""
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
 
     def _split(self, name: str) -> "dict[Any, Table]":
         if name not in self.frame.columns:
@@ -62,22 +64,21 @@ class Table:
 
     def unique(self, name: str) -> list[Any]:
         """The values of a column, each once, in the order of first mention; without None."""
-        if name not in self._unique:
-            self._unique[name] = [v for v in dict.fromkeys(self.column(name)) if v is not None]
-        return self._unique[name]
+        values = self.once(("unique", name), lambda: list(dict.fromkeys(self.column(name))))
+        return [v for v in values if v is not None]
 
     def lists(self, column: str, *names: str) -> dict[tuple[Any, ...], dict[Any, list[Any]]]:
         """What a column holds, by all that the rows hold in other ones, the last of them apart:
         in one go and once, where `where` would split the rows again for every combination."""
-        if not len(self):
-            return {}
-        if (column, *names) not in self._lists:
-            keys = [n if n in self.frame.columns else pl.lit(None).alias(n) for n in names]
-            made = self._lists[column, *names] = {}
-            split = self.frame.group_by(keys, maintain_order=True).agg(pl.col(column))
-            for *key, last, values in split.iter_rows():
-                made.setdefault(tuple(key), {})[last] = values
-        return self._lists[column, *names]
+        return self.once((column, *names), lambda: self._lists(column, names)) if len(self) else {}
+
+    def _lists(self, column: str, names: tuple[str, ...]) -> dict[tuple[Any, ...], Any]:
+        keys = [n if n in self.frame.columns else pl.lit(None).alias(n) for n in names]
+        made: dict[tuple[Any, ...], Any] = {}
+        split = self.frame.group_by(keys, maintain_order=True).agg(pl.col(column))
+        for *key, last, values in split.iter_rows():
+            made.setdefault(tuple(key), {})[last] = values
+        return made
 
     def one(self, **equal: Any) -> Row:
         """The only row that matches."""

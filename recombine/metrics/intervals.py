@@ -4,6 +4,8 @@ import math
 from typing import SupportsInt
 
 Z95 = 1.959963984540054
+TRUST = 0.95
+"""The accuracy on real pictures of every composition that a probe needs to be believed."""
 
 
 def wilson(hits: SupportsInt, n: SupportsInt, z: float = Z95) -> tuple[float, float]:

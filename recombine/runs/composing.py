@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recombine.config import UsageError
+from recombine.metrics.intervals import TRUST
 from recombine.metrics.probes import Oracle, Probe, score
 from recombine.pipeline.executor import obtain
 from recombine.runs.probes import check_probes, probe_runs
@@ -30,8 +31,6 @@ from recombine.worlds.world import World
 
 Draw = Callable[[Composition, int], Float[Tensor, "n c h w"]]
 """A composition and how many -> pictures in [0, 1] that should show it."""
-TRUST = 0.95
-"""The accuracy on real pictures of every composition that a probe needs to be believed."""
 
 
 def obtain_probes(world: World, steps: int, out: Path, runtime: Runtime) -> list[Probe]:

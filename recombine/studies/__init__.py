@@ -2,6 +2,7 @@
 which to read them."""
 
 import runpy
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +41,13 @@ NAMES = (
 """Each is the module or package of that name; torch is imported only when one is loaded."""
 TOUR = ("two-models", "interactions", "swing-by", "local-scores")
 """Every pillar once."""
+
+
+def expanded(names: Iterable[str]) -> list[str]:
+    """The studies of a command, each once: `tour` is several; a file of one's own by its whole
+    path."""
+    every = dict.fromkeys(n for name in names for n in (TOUR if name == "tour" else (name,)))
+    return [str(Path(n).resolve()) if n.endswith(".py") else n for n in every]
 
 
 def find(name: str) -> "Study":

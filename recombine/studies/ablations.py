@@ -28,9 +28,7 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from functools import partial
 from math import copysign
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from recombine.analysis.claims import Claim, Finding, Measured, Part, claim
 from recombine.analysis.estimates import Estimate, mean, rate_difference_of_differences
@@ -47,14 +45,11 @@ from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.nets.dit import DiTConfig
 from recombine.nets.net_config import NetConfig
-from recombine.pipeline.job import Job
 from recombine.plots import training
-from recombine.plots.style import Figure
-from recombine.runs.models import model_jobs
 from recombine.runs.recipe import WIDE, Recipe
 from recombine.studies import objectives
 from recombine.studies.objectives import Family, Objectives
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described, recipe_facts
 from recombine.worlds.shapes2d import Shapes2D
 
 FAMILIES: tuple[Family, ...] = ("maskgit", "dit")
@@ -132,10 +127,6 @@ def settings(scale: Scale) -> Ablations:
     recipe = objectives.settings(scale).recipe
     few = 1500 if scale == "full" else max(1, recipe.pool // 10)
     return Ablations(recipe, few=few)
-
-
-def jobs(settings: Ablations, seeds: int) -> list[Job]:
-    return model_jobs(settings.variants(), seeds)
 
 
 def beside(rows: Table, *ablations: str, probe: str | None = None) -> Measured:
@@ -228,30 +219,19 @@ def pictures_not_codes(rows: Table) -> Finding:
     return Finding(tuple(parts), beside(rows, "base", "codes", "pictures", probe="oracle"))
 
 
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return training.figures(rows, folder)
-
-
-def describe(settings: Ablations) -> dict[str, Any]:
-    return settings.recipe.facts()
-
-
 def own_claim(id: str, statement: str, expected: str, measure: Callable[[Table], Finding]) -> Claim:
     return Claim(id, "beyond the papers", statement, expected, measure, trained=True)
 
 
 STUDY = Study(
     name="ablations",
-    question="Which details decide whether categories or values compose?",
-    paper="beyond the papers",
-    about=about(__doc__),
+    **described(__doc__),
     cost={
         "smoke": "80 s, one core",
         "laptop": "60 min (estimate), two cores",
         "full": "45 min (estimate), one H200, 3 seeds, 9 runs at a time",
     },
     settings=settings,
-    jobs=jobs,
     claims=(
         labels_decide,
         centres_act_like_classes,
@@ -273,8 +253,8 @@ STUDY = Study(
         rest_does_not_help,
         pictures_not_codes,
     ),
-    figures=figures,
-    describe=describe,
+    figures=training.figures,
+    describe=recipe_facts,
     sensitivity=True,
     run_minutes=1.0,
 )

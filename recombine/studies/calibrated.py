@@ -39,7 +39,7 @@ from recombine.plots import calibrated as plots
 from recombine.runs.models import ModelRun, check_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import objectives
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 from recombine.tokenizers.bottlenecks import FSQ, KL, VQ, Bottleneck
 
 CURVES = objectives.CURVES | {"dit on vae": "diffusion_vae"}
@@ -217,9 +217,8 @@ CLAIMS = (
 )
 STUDY = Study(
     name="calibrated",
-    question="Does paper A's comparison come out in the paper's own setting?",
+    **described(__doc__),
     paper="A, Figs 2 and 3",
-    about=about(__doc__),
     cost={
         "smoke": "30 s, one core",
         "laptop": "10 min, two cores",

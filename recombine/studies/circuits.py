@@ -17,9 +17,7 @@ Run: `recombine run circuits --scale laptop` (on two cores), `--scale full` (on 
 """
 
 from dataclasses import field
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from recombine.analysis.circuits import (
     PAPER_PAIRS,
@@ -45,12 +43,11 @@ from recombine.metrics.attention_heads import breadth
 from recombine.objectives.jepa import Jepa
 from recombine.pipeline.job import Job
 from recombine.plots import circuits as plots
-from recombine.plots.style import Figure
 from recombine.runs.circuits import CircuitRun, Opening
 from recombine.runs.models import ModelRun, model_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import jepa
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described, recipe_facts
 
 DEVIATIONS = (
     *jepa.DEVIATIONS,
@@ -167,19 +164,10 @@ def overlaps_beside(rows: Table) -> Measured:
     return shown
 
 
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return plots.figures(rows, folder)
-
-
-def describe(settings: Circuits) -> dict[str, Any]:
-    return settings.recipe.facts()
-
-
 STUDY = Study(
     name="circuits",
-    question="Does the auxiliary loss change how a model represents factors?",
+    **described(__doc__),
     paper="A, section 6",
-    about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "8 min (estimate), two cores",
@@ -187,11 +175,8 @@ STUDY = Study(
     },
     settings=settings,
     jobs=jobs,
-    claims=(
-        fewer_polysemantic,
-        circuits_separate,
-    ),
-    figures=figures,
-    describe=describe,
+    claims=(fewer_polysemantic, circuits_separate),
+    figures=plots.figures,
+    describe=recipe_facts,
     run_minutes=1.0,
 )

@@ -18,7 +18,6 @@ Run: `recombine run composition --scale laptop` (2 min on two cores), `--scale f
 """
 
 from dataclasses import field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from recombine.analysis.claims import Finding, claim
@@ -28,12 +27,9 @@ from recombine.config import config
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.solvers import Euler, Heun
-from recombine.pipeline.job import Job
 from recombine.plots import training
-from recombine.plots.style import Figure
-from recombine.runs.models import model_jobs
 from recombine.runs.recipe import WIDE, Evaluation, Recipe
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 from recombine.train.fit import TrainConfig
 from recombine.worlds.shapes2d import Shapes2D
 
@@ -101,10 +97,6 @@ def full() -> Recipe:
     return Recipe(train=train, pool=60_000, evaluation=evaluation)
 
 
-def jobs(settings: Composition, seeds: int) -> list[Job]:
-    return model_jobs(settings.variants(), seeds)
-
-
 @claim(
     "D5a",
     "A, Fig 4a",
@@ -150,10 +142,6 @@ def wide_jitter_helps(rows: Table) -> Finding:
     return Finding((lift, reached), measured(rows, {"wide": None, "balanced": None}, "oracle"))
 
 
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return training.figures(rows, folder)
-
-
 def describe(settings: Composition) -> dict[str, Any]:
     curves = dict.fromkeys(settings.variants(), "DiT_cont_label_sec_run")
     return settings.recipe.facts() | {"paper_curve": curves}
@@ -161,22 +149,16 @@ def describe(settings: Composition) -> dict[str, Any]:
 
 STUDY = Study(
     name="composition",
-    question="Can a diffusion model draw a combination that it has never seen?",
+    **described(__doc__),
     paper="A, Fig 4a",
-    about=about(__doc__),
     cost={
         "smoke": "10 s, one core",
         "laptop": "2 min, two cores",
         "full": "10 min (estimate), one H200, 3 seeds",
     },
     settings=settings,
-    jobs=jobs,
-    claims=(
-        draws_level_two,
-        balance_helps,
-        wide_jitter_helps,
-    ),
-    figures=figures,
+    claims=(draws_level_two, balance_helps, wide_jitter_helps),
+    figures=training.figures,
     describe=describe,
     sensitivity=True,
     run_minutes=1.0,

@@ -26,7 +26,7 @@ from recombine.runs.concepts import ConceptProbeCheck, ConceptRun, net_name
 from recombine.store import Row
 from recombine.studies.concept_claims import CLAIMS
 from recombine.studies.concept_settings import ConceptSpace, settings
-from recombine.studies.study import Study, about
+from recombine.studies.study import Study, described
 from recombine.theory.predict import SPACES, signals
 from recombine.worlds.circles import Circles
 
@@ -94,11 +94,8 @@ def describe(settings: ConceptSpace) -> dict[str, Any]:
 
 STUDY = Study(
     name="concept-space",
-    question=(
-        "What does a diffusion model learn first, and what can it generate before it shows it?"
-    ),
+    **described(__doc__),
     paper="C, section 5, and the concept-space papers it builds on",
-    about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "5.5 min, two cores",

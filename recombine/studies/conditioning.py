@@ -12,7 +12,6 @@ Run: `recombine run conditioning --scale laptop` (10 min on two cores, an estima
 """
 
 from dataclasses import field, replace
-from pathlib import Path
 from typing import Any
 
 from recombine.analysis.claims import Finding, claim
@@ -20,13 +19,10 @@ from recombine.analysis.levels import accuracy, at_level, gain_of, measured
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.nets.conditioning import Conditioning
-from recombine.pipeline.job import Job
 from recombine.plots import training
-from recombine.plots.style import Figure
-from recombine.runs.models import model_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import composition
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 
 VARIANTS = {
     "continuous": Conditioning("continuous"),
@@ -73,10 +69,6 @@ def settings(scale: Scale) -> Completeness:
     return Completeness(composition.settings(scale).recipe)
 
 
-def jobs(settings: Completeness, seeds: int) -> list[Job]:
-    return model_jobs(settings.variants(), seeds)
-
-
 @claim(
     "D5",
     "A, Fig 4",
@@ -102,28 +94,22 @@ def completeness_orders(rows: Table) -> Finding:
     return Finding(parts, measured(rows, PAPER) | zero)
 
 
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return training.figures(rows, folder)
-
-
 def describe(settings: Completeness) -> dict[str, Any]:
     return settings.recipe.facts() | {"paper_curve": CURVES}
 
 
 STUDY = Study(
     name="conditioning",
-    question="How complete must the condition be for a model to compose?",
+    **described(__doc__),
     paper="A, Fig 4",
-    about=about(__doc__),
     cost={
         "smoke": "30 s, one core",
         "laptop": "10 min (estimate), two cores",
         "full": "13 min, one H200, 3 seeds, 8 at a time",
     },
     settings=settings,
-    jobs=jobs,
     claims=(completeness_orders,),
-    figures=figures,
+    figures=training.figures,
     describe=describe,
     sensitivity=True,
     run_minutes=1.0,

@@ -34,7 +34,7 @@ from recombine.runs.captions import (
     PipelineFeatureRun,
     own_measure,
 )
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import KL
 from recombine.train.fit import TrainConfig
@@ -106,9 +106,8 @@ def jobs(settings: Features, seeds: int) -> list[Job]:
 
 STUDY = Study(
     name="features",
-    question="What does a text-conditioned model do with single words, and where?",
+    **described(__doc__),
     paper="B, Figs 4, 5",
-    about=about(__doc__),
     cost={
         "smoke": "10 s, one core",
         "laptop": "30 min, two cores",

@@ -22,7 +22,6 @@ Run: `recombine run interactions --scale laptop` (seconds, one core).
 """
 
 import math
-from pathlib import Path
 
 import numpy as np
 
@@ -33,11 +32,10 @@ from recombine.config import config
 from recombine.pipeline.job import Job
 from recombine.plots import interactions as plots
 from recombine.plots.interactions import CORRECT
-from recombine.plots.style import Figure
 from recombine.runs.interactions import InteractionsRun, PaceRun, Spread, corners
 from recombine.studies.jitter import AMOUNTS
 from recombine.studies.jitter_by_factor import OWN, WORLDS
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 
 PRIORS = {"apart": (1.0, 0.2, 0.2), "alike": (0.5, 0.5, 0.5), "sums": (0.05, 0.05, 0.05)}
 
@@ -191,15 +189,9 @@ def each_from_its_own(rows: Table) -> Finding:
     return Finding(tuple(parts), shown)
 
 
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return plots.figures(rows, folder)
-
-
 STUDY = Study(
     name="interactions",
-    question="Why does within-class jitter teach what a label does?",
-    paper="beyond the papers",
-    about=about(__doc__),
+    **described(__doc__),
     cost={"smoke": "1 s, one core", "laptop": "2 s, one core", "full": "2 s, one core"},
     settings=settings,
     jobs=jobs,
@@ -209,6 +201,6 @@ STUDY = Study(
         jitter_teaches_where_it_is,
         each_from_its_own,
     ),
-    figures=figures,
+    figures=plots.figures,
     widget="interactions",
 )

@@ -27,13 +27,11 @@ from recombine.objectives.jepa import Jepa
 from recombine.objectives.masked import Masked
 from recombine.objectives.objective import Objective
 from recombine.objectives.token_heads import Categorical
-from recombine.pipeline.job import Job
 from recombine.plots import dependence, training
 from recombine.plots.style import Figure
-from recombine.runs.models import model_jobs
 from recombine.runs.recipe import WIDE, Recipe
 from recombine.studies import objectives
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 from recombine.worlds.shapes2d import Shapes2D
 
 PAPER = {"maskgit": 0.006, "jepa": 0.45}
@@ -82,10 +80,6 @@ def settings(scale: Scale) -> Repair:
     if scale == "full":
         return Repair(recipe, wide=WIDE)
     return Repair(recipe, Jepa(layers=(0, 1)), Jepa(layers=(1,)))
-
-
-def jobs(settings: Repair, seeds: int) -> list[Job]:
-    return model_jobs(settings.variants(), seeds)
 
 
 @claim("D6", "A, Fig 6b", faithful=False, deviations=DEVIATIONS)
@@ -149,22 +143,15 @@ def describe(settings: Repair) -> dict[str, Any]:
 
 STUDY = Study(
     name="jepa",
-    question="Does a continuous auxiliary loss inside a categorical model make it compose?",
+    **described(__doc__),
     paper="A, section 6",
-    about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "8 min (estimate), two cores",
         "full": "15 min (estimate), one H200, 3 seeds",
     },
     settings=settings,
-    jobs=jobs,
-    claims=(
-        auxiliary_loss_lifts,
-        several_layers_lead,
-        dependence_sparser,
-        lifts_with_wide_jitter,
-    ),
+    claims=(auxiliary_loss_lifts, several_layers_lead, dependence_sparser, lifts_with_wide_jitter),
     figures=figures,
     describe=describe,
     sensitivity=True,

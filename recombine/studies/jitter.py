@@ -29,14 +29,12 @@ from recombine.analysis.claims import Finding, Measured, claim
 from recombine.analysis.levels import PROBES, accuracy, at_level, gain, gain_of, probe_of
 from recombine.analysis.table import Table
 from recombine.config import config
-from recombine.pipeline.job import Job
 from recombine.plots import training
 from recombine.plots.style import Figure
-from recombine.runs.models import model_jobs
 from recombine.runs.recipe import WIDE, Recipe
 from recombine.studies import objectives
 from recombine.studies.objectives import Family, Objectives
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 from recombine.worlds.shapes2d import Shapes2D
 
 Amount = Literal["none", "usual", "half", "wide"]
@@ -80,10 +78,6 @@ def name_of(family: str, amount: str) -> str:
 
 def settings(scale: Scale) -> Jitter:
     return Jitter(objectives.settings(scale), AMOUNTS if scale == "full" else WITHOUT_HALF)
-
-
-def jobs(settings: Jitter, seeds: int) -> list[Job]:
-    return model_jobs(settings.variants(), seeds)
 
 
 def beside(rows: Table, *families: Family) -> Measured:
@@ -178,22 +172,14 @@ def describe(settings: Jitter) -> dict[str, Any]:
 
 STUDY = Study(
     name="jitter",
-    question="Does within-class jitter decide which models compose?",
-    paper="beyond the papers",
-    about=about(__doc__),
+    **described(__doc__),
     cost={
         "smoke": "50 s, one core",
         "laptop": "17 min, two cores, --workers 2",
         "full": "29 min without `half`, one H200, 3 seeds, 8 runs at a time",
     },
     settings=settings,
-    jobs=jobs,
-    claims=(
-        dit_gains,
-        all_compose,
-        values_lead,
-        half_separates,
-    ),
+    claims=(dit_gains, all_compose, values_lead, half_separates),
     figures=figures,
     describe=describe,
     sensitivity=True,

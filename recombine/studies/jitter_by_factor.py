@@ -23,7 +23,6 @@ Run: `recombine run jitter-by-factor --scale laptop` (on two cores), `--scale fu
 
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import Estimate
@@ -31,13 +30,11 @@ from recombine.analysis.frames import pl
 from recombine.analysis.levels import PROBES, accuracy, gain, probe_of
 from recombine.analysis.table import Table
 from recombine.config import config
-from recombine.pipeline.job import Job
 from recombine.plots import training
 from recombine.plots.style import CYCLE, Figure, canvas
-from recombine.runs.models import model_jobs
 from recombine.runs.recipe import WIDE, Recipe
 from recombine.studies import composition, jitter_by_shape
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described, recipe_facts
 
 WORLDS = ("none", "colour", "size", "both")
 UNSEEN = {"101": "small red triangle", "110": "large blue triangle", "111": "small blue triangle"}
@@ -66,10 +63,6 @@ class JitterByFactor:
 
 def settings(scale: Scale) -> JitterByFactor:
     return JitterByFactor(jitter_by_shape.settings(scale).recipe)
-
-
-def jobs(settings: JitterByFactor, seeds: int) -> list[Job]:
-    return model_jobs(settings.variants(), seeds)
 
 
 def only(rows: Table, triangle: str) -> tuple[Table, int]:
@@ -130,25 +123,18 @@ def by_factor(rows: Table, folder: Path) -> Figure:
     return figure
 
 
-def describe(settings: JitterByFactor) -> dict[str, Any]:
-    return settings.recipe.facts()
-
-
 STUDY = Study(
     name="jitter-by-factor",
-    question="Is each factor learned from its own jitter?",
-    paper="beyond the papers",
-    about=about(__doc__),
+    **described(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "9 min a seed, two cores, --workers 2",
         "full": "11 min (estimate), one H200, 3 seeds, 6 runs at a time",
     },
     settings=settings,
-    jobs=jobs,
     claims=(each_from_its_own,),
     figures=figures,
-    describe=describe,
+    describe=recipe_facts,
     sensitivity=True,
     run_minutes=1.0,
 )

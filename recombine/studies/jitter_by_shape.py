@@ -25,19 +25,16 @@ the four are runs of `composition`).
 
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
 
 from recombine.analysis.claims import Finding, claim
 from recombine.analysis.levels import at_level, gain_of, measured
 from recombine.analysis.table import Table
 from recombine.config import config
-from recombine.pipeline.job import Job
 from recombine.plots import training
 from recombine.plots.style import Figure
-from recombine.runs.models import model_jobs
 from recombine.runs.recipe import WIDE, Recipe
 from recombine.studies import composition
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described, recipe_facts
 from recombine.worlds.shapes2d import ShapeName
 
 SHAPES: dict[str, tuple[ShapeName, ...]] = {
@@ -74,10 +71,6 @@ def laptop() -> Recipe:
     return replace(recipe, train=replace(recipe.train, steps=4000))
 
 
-def jobs(settings: JitterByShape, seeds: int) -> list[Job]:
-    return model_jobs(settings.variants(), seeds)
-
-
 @claim("B21")
 def triangles_teach_triangles(rows: Table) -> Finding:
     """Within-class jitter teaches where it is: a model draws new triangles if the triangles it saw
@@ -104,25 +97,18 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
     return [training.ends(rows, folder, figure, lines), *training.figures(rows, folder)]
 
 
-def describe(settings: JitterByShape) -> dict[str, Any]:
-    return settings.recipe.facts()
-
-
 STUDY = Study(
     name="jitter-by-shape",
-    question="Which pictures must vary for a model to compose?",
-    paper="beyond the papers",
-    about=about(__doc__),
+    **described(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "9 min, two cores, --workers 2",
         "full": "11 min (estimate), one H200, 3 seeds, 6 runs at a time",
     },
     settings=settings,
-    jobs=jobs,
     claims=(triangles_teach_triangles,),
     figures=figures,
-    describe=describe,
+    describe=recipe_facts,
     sensitivity=True,
     run_minutes=1.0,
 )

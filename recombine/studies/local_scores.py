@@ -20,7 +20,7 @@ from recombine.plots.style import Figure
 from recombine.runs.exact_laws import LocalScores
 from recombine.runs.local_scores import LocalScoresRun, PartName
 from recombine.studies.local_scores_claims import CLAIMS
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 
 
 def settings(scale: Scale) -> LocalScores:
@@ -61,9 +61,8 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 
 STUDY = Study(
     name="local-scores",
-    question="When does a score have to be local, and when is composing scores right?",
+    **described(__doc__),
     paper="B, sections 2 and 5",
-    about=about(__doc__),
     cost={
         "smoke": "10 s, one core",
         "laptop": "40 s a seed, one core",

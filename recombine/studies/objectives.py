@@ -31,12 +31,10 @@ from recombine.objectives.masked import Decoding, Masked
 from recombine.objectives.objective import Objective
 from recombine.objectives.solvers import Euler, Heun
 from recombine.objectives.token_heads import Categorical, Denoising, Mixture
-from recombine.pipeline.job import Job
 from recombine.plots import dependence, training
 from recombine.plots.style import Figure
-from recombine.runs.models import model_jobs
 from recombine.runs.recipe import Evaluation, Recipe
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import VQ
 from recombine.train.fit import TrainConfig
@@ -120,10 +118,6 @@ def full() -> Recipe:
     )
 
 
-def jobs(settings: Objectives, seeds: int) -> list[Job]:
-    return model_jobs(settings.variants(), seeds)
-
-
 @claim("D1", "A, Fig 3a", faithful=False, deviations=DEVIATIONS)
 def maskgit_fails(rows: Table) -> Finding:
     """MaskGIT, which predicts categories, fails at level 2.
@@ -172,16 +166,14 @@ def describe(settings: Objectives) -> dict[str, Any]:
 
 STUDY = Study(
     name="objectives",
-    question="Is it the categorical output that keeps a model from composing?",
+    **described(__doc__),
     paper="A, Fig 3",
-    about=about(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "7 min, two cores",
         "full": "15 min (estimate), one H200, 3 seeds",
     },
     settings=settings,
-    jobs=jobs,
     claims=(
         maskgit_fails,
         mixture_head_lifts,

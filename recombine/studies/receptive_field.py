@@ -30,7 +30,7 @@ from recombine.runs.scenes import scene_facts, scene_jobs
 from recombine.store import Row
 from recombine.studies.scene_settings import RUN_MINUTES, SceneSettings
 from recombine.studies.scene_settings import settings as scene_settings
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 
 Base = Literal["exp3L", "exp2L"]
 
@@ -92,9 +92,8 @@ def variant_facts(settings: ReceptiveField, seeds: int) -> list[Row]:
 
 STUDY = Study(
     name="receptive-field",
-    question="How large should the receptive field of a local network be?",
+    **described(__doc__),
     paper="a question of our own, after B",
-    about=about(__doc__),
     cost={
         "smoke": "12 s, one core",
         "laptop": "10 min (estimate), two cores",
@@ -103,10 +102,7 @@ STUDY = Study(
     settings=settings,
     jobs=jobs,
     facts=variant_facts,
-    claims=(
-        best_reach_lies_between,
-        fullness_predicts_misses,
-    ),
+    claims=(best_reach_lies_between, fullness_predicts_misses),
     figures=plots.figures,
     run_minutes=RUN_MINUTES,
 )

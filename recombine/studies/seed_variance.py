@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ from recombine.runs.models import ModelRun, check_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import objectives
 from recombine.studies.objectives import Family, Objectives
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described, recipe_facts
 
 FAMILIES: tuple[Family, ...] = ("maskgit", "dit")
 EXACT = 12
@@ -191,15 +190,9 @@ def plot_crossed(tables: dict[str, np.ndarray], folder: Path) -> Figure:
     return figure
 
 
-def describe(settings: SeedVariance) -> dict[str, Any]:
-    return settings.recipe.facts()
-
-
 STUDY = Study(
     name="seed-variance",
-    question="Where does the variance over seeds come from: the tokenizer or the network?",
-    paper="beyond the papers",
-    about=about(__doc__),
+    **described(__doc__),
     cost={
         "smoke": "20 s, one core",
         "laptop": "14 min (estimate), two cores",
@@ -209,7 +202,7 @@ STUDY = Study(
     jobs=jobs,
     claims=(tokenizer_decides,),
     figures=figures,
-    describe=describe,
+    describe=recipe_facts,
     sensitivity=True,
     run_minutes=1.0,
 )

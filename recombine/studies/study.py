@@ -11,6 +11,7 @@ from recombine.analysis.table import Table
 from recombine.display import html_table
 from recombine.pipeline.job import Job
 from recombine.plots.style import Figure
+from recombine.runs.models import model_jobs
 from recombine.runs.own_data import fitting
 from recombine.store import Row
 
@@ -30,21 +31,31 @@ def nothing(settings: Any) -> dict[str, Any]:
     return {}
 
 
+def recipe_facts(settings: Any) -> dict[str, Any]:
+    """What a page needs to know of a study whose settings hold one recipe."""
+    return settings.recipe.facts()
+
+
+def variant_jobs(settings: Any, seeds: int) -> list[Job]:
+    """A run for each variant of the settings and each seed."""
+    return model_jobs(settings.variants(), seeds)
+
+
 @dataclass(frozen=True)
 class Study:
     """One question. `settings(scale)` is a config, open to --set. `jobs(settings, seeds)` says what
-    has to be run: pure data, no I/O. `facts(settings, seeds)` are rows that follow from the
-    settings alone. `figures(rows, folder)` plots. `describe(settings)` adds what the page needs to
-    know (factors, levels, the paper's curve). `widget`: an interactive part of the page.
-    `sensitivity`: whether its claims are on the end of training by a probe, so that it can be said
-    what they would be at an earlier checkpoint or by another probe. `run_minutes`: GPU minutes of
-    one run at full scale. `fitting(settings, changes, scale)`: settings that follow from one's own
-    pictures."""
+    has to be run: pure data, no I/O; unless given, every variant of the settings with every seed.
+    `facts(settings, seeds)` are rows that follow from the settings alone. `figures(rows, folder)`
+    plots. `describe(settings)` adds what the page needs to know (factors, levels, the paper's
+    curve). `widget`: an interactive part of the page. `sensitivity`: whether its claims are on the
+    end of training by a probe, so that it can be said what they would be at an earlier checkpoint
+    or by another probe. `run_minutes`: GPU minutes of one run at full scale. `fitting(settings,
+    changes, scale)`: settings that follow from one's own pictures."""
 
     name: str
     question: str
     settings: Callable[[Scale], Any]
-    jobs: Callable[[Any, int], Iterable[Job]]
+    jobs: Callable[[Any, int], Iterable[Job]] = variant_jobs
     claims: tuple[Claim, ...] = ()
     paper: str = "beyond the papers"
     about: str = ""
@@ -64,6 +75,11 @@ class Study:
     def _repr_html_(self) -> str:
         rows = [(claim.id, claim.statement, claim.expected) for claim in self.claims]
         return html_table(("claim", "statement", "expected"), rows, f"{self.name}: {self.question}")
+
+
+def described(doc: str | None) -> dict[str, str]:
+    """A study's question, the first lines of its docstring, and what the docstring says of it."""
+    return {"question": " ".join((doc or "").partition("\n\n")[0].split()), "about": about(doc)}
 
 
 def about(doc: str | None) -> str:

@@ -20,7 +20,7 @@ from recombine.pipeline.job import Job
 from recombine.plots import swing_by, swing_by_evidence, swing_by_phases
 from recombine.plots.style import Figure
 from recombine.runs.swing_by import Setting, SwingByRun
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 from recombine.studies.swing_by_claims import CLAIMS
 
 
@@ -85,9 +85,8 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 
 STUDY = Study(
     name="swing-by",
-    question="Why does the answer to an unseen combination get worse before it gets right?",
+    **described(__doc__),
     paper="C, sections 2 to 4",
-    about=about(__doc__),
     cost={
         "smoke": "10 s, one core",
         "laptop": "a minute, one core",

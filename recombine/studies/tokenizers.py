@@ -30,7 +30,7 @@ from recombine.plots.tokenizers import ceilings
 from recombine.runs.models import ceiling_jobs, model_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import objectives
-from recombine.studies.study import Scale, Study, about
+from recombine.studies.study import Scale, Study, described
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import FSQ, KL, Bottleneck
 
@@ -161,9 +161,8 @@ def describe(settings: Tokenizers) -> dict[str, Any]:
 
 STUDY = Study(
     name="tokenizers",
-    question="Does it matter how pictures become tokens?",
+    **described(__doc__),
     paper="A, Fig 2",
-    about=about(__doc__),
     cost={
         "smoke": "30 s, one core",
         "laptop": "8 min (estimate), two cores",
@@ -171,11 +170,7 @@ STUDY = Study(
     },
     settings=settings,
     jobs=jobs,
-    claims=(
-        latents_alike,
-        masked_compose_on_vae,
-        seen_alone_caps,
-    ),
+    claims=(latents_alike, masked_compose_on_vae, seen_alone_caps),
     figures=figures,
     describe=describe,
     sensitivity=True,
