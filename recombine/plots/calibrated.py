@@ -10,16 +10,10 @@ from recombine.analysis.calibrated import LATE, NAMES, READS, family_of, gate_va
 from recombine.analysis.levels import curve, seeds_of
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
 from recombine.analysis.table import Table
-from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, display
 from recombine.plots.training import abreast, last_of, panels, variants_of
 
-TITLES = {
-    "maskgit": "MaskGIT",
-    "givt": "GIVT",
-    "mar": "MAR",
-    "dit": "DiT",
-    "dit on vae": "DiT on VAE",
-}
+FAMILIES = ("maskgit", "givt", "mar", "dit", "dit on vae")
 BAR = 0.27
 """The width of a bar."""
 
@@ -41,7 +35,7 @@ def level_two(rows: Table, folder: Path) -> Figure:
         "the highest. Below by the oracle. Lines are means over the seeds of a model. Dashed: the "
         "paper's late mean. Early networks draw noise, which the closed-set probe reads by chance.",
     )
-    families = [f for f in TITLES if f in set(map(family_of, variants_of(rows)))]
+    families = [f for f in FAMILIES if f in set(map(family_of, variants_of(rows)))]
     size = (3.1 * len(families), 6.4)
     with canvas(folder, figure, 2, len(families), size=size, sharey=True, squeeze=False) as axes:
         for column, family in zip(axes.T, families, strict=True):
@@ -50,10 +44,8 @@ def level_two(rows: Table, folder: Path) -> Figure:
                 plot_paper(column[0], rows, variant, color)
                 plot_mean(column[1], rows, variant, color)
             for axis in column:
-                update_axis(axis, TITLES[family], last_of(rows))
-            column[0].axhline(
-                LATE[family], color="#7A7F87", lw=1, ls="--", label="paper, late mean"
-            )
+                update_axis(axis, display(family), last_of(rows))
+            column[0].axhline(LATE[family], color=GREY, lw=1, ls="--", label="paper, late mean")
             column[0].set_xlabel("")
             column[1].set_title("")
             handles, labels = column[0].get_legend_handles_labels()
@@ -133,11 +125,11 @@ def gate(rows: Table, folder: Path) -> list[Figure]:
     }
     with canvas(folder, figure, size=(7.4, 3.2)) as axis:
         for i, (label, groups) in enumerate(bars.items()):
-            color, at = ("#7A7F87", CYCLE[0], CYCLE[1])[i], [k + BAR * (i - 1) for k in range(4)]
+            color, at = (GREY, CYCLE[0], CYCLE[1])[i], [k + BAR * (i - 1) for k in range(4)]
             axis.bar(at, list(map(fmean, groups)), 0.9 * BAR, color=color, alpha=0.55, label=label)
             for x, group in zip(at, groups, strict=True):
                 axis.scatter([x] * len(group), group, s=10, color=color, zorder=3)
         axis.set(ylim=(0, 1.03), ylabel="read as labelled", xticks=range(4))
         axis.set_xticklabels([NAMES[c] for c in READS])
-        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axis.legend(**BESIDE)
     return [figure]

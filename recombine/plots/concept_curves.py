@@ -20,11 +20,10 @@ from recombine.analysis.concepts import (
 )
 from recombine.analysis.table import Table
 from recombine.plots.log_axes import log_ticks
-from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.style import CYCLE, GREY, Figure, canvas
 from recombine.theory.predict import Signals, path
 
 COLOR, SIZE = CYCLE[0], CYCLE[1]
-GREY = "#7A7F87"
 
 
 def figures(rows: Table, variants: list[Outcome], folder: Path) -> list[Figure]:

@@ -9,7 +9,7 @@ import torch
 from recombine.analysis.concept_order import PAIR, rank
 from recombine.analysis.concepts import Outcome, begins, embedding_pairs, smoothed
 from recombine.plots.log_axes import log_ticks
-from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.style import BESIDE, CYCLE, Figure, canvas
 from recombine.theory.predict import SPACES
 
 
@@ -62,7 +62,7 @@ def legend(axis: Any, standard: list[Outcome]) -> None:
     for net in dict.fromkeys(o.facts["net"] for o in standard):
         axis.plot([], [], "o", ms=5, mec="0.4", mfc="0.4" if net == "DiT" else "none", label=net)
     axis.plot([], [], "s", ms=5, mec="0.4", mfc="none", label="balanced")
-    axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    axis.legend(fontsize=8, **BESIDE)
 
 
 def embedding_scale(pairs: list[tuple[Outcome, Outcome]], folder: Path) -> Figure:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from recombine.analysis.condition_dependence import MEASURES, Point, at_the_end, points
 from recombine.analysis.table import Table
-from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.style import BESIDE, Figure, canvas, colors_of, display
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -29,13 +29,13 @@ def scatter(measured: list[Point], folder: Path) -> Figure:
     )
     with canvas(folder, figure, 1, 2, size=(9.4, 3.6), sharey=True) as axes:
         for axis, (name, label) in zip(axes, MEASURES.items(), strict=True):
-            for variant, color in zip(variants, CYCLE * 3, strict=False):
+            for variant, color in colors_of(variants).items():
                 mine = [p for p in measured if p.variant == variant]
                 sizes = [60 if id(p) in last else 12 for p in mine]
                 x, y = [getattr(p, name) for p in mine], [p.level2 for p in mine]
-                axis.scatter(x, y, s=sizes, color=color, alpha=0.65, lw=0, label=variant)
+                axis.scatter(x, y, s=sizes, color=color, alpha=0.65, lw=0, label=display(variant))
             axis.set(xlabel=f"{name}: {label}", ylim=(-0.03, 1.03))
         axes[0].set_ylabel("level 2, joint accuracy")
-        for handle in axes[1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0)).legend_handles:
+        for handle in axes[1].legend(**BESIDE).legend_handles:
             handle.set_sizes([40])
     return figure

@@ -22,9 +22,9 @@ from recombine.analysis.circuits import (
 )
 from recombine.analysis.table import Table
 from recombine.metrics.attention_heads import breadth
-from recombine.plots.style import CYCLE, INK, Figure, canvas
+from recombine.plots.style import BESIDE, CYCLE, FAMILY, GREY, INK, Figure, canvas
 
-COLORS = {"maskgit": "#7A7F87", "jepa": "#3B7DD8"}
+COLORS = {"maskgit": FAMILY["maskgit"], "jepa": FAMILY["jepa"]}
 
 
 def beside(axis: Any, heights: dict[str, Float[Tensor, "seeds n"]], width: float = 0.38) -> None:
@@ -142,11 +142,11 @@ def cut_heads(rows: Table, folder: Path) -> Figure:
             axis.set_yticks(range(layers))
             axis.grid(visible=False)
             for edge in range(layers + 1):
-                axis.axhline(edge - 0.5, color="#8a8f98", lw=0.5, alpha=0.5)
+                axis.axhline(edge - 0.5, color=GREY, lw=0.5, alpha=0.5)
             for edge in range(heads + 1):
-                axis.axvline(edge - 0.5, color="#8a8f98", lw=0.5, alpha=0.5)
+                axis.axvline(edge - 0.5, color=GREY, lw=0.5, alpha=0.5)
         axes[0].set_ylabel("layer")
-        axes[1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes[1].legend(**BESIDE)
     return figure
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.analysis.table import Table
-from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas
 
 TITLES = {
     "apart": "shapes share nothing",
@@ -61,10 +61,10 @@ def curves(rows: Table, folder: Path, figure: Figure, study: str, shown: tuple[s
                     bold = {"lw": 2.2 - 0.35 * i, "label": world}
                     style = bold if code == shown[0] else {"lw": 0.8, "alpha": 0.6}
                     axis.plot(line.column("time"), line.column("agreement"), color=color, **style)
-            axis.axhline(CORRECT, color="0.6", lw=0.8, ls="--")
+            axis.axhline(CORRECT, color=GREY, lw=0.8, ls="--")
             axis.set(title=title, xscale="log", xlabel="time", ylim=(-1.03, 1.06))
         axes[0].set_ylabel("agreement with the prompt")
-        axes[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes[-1].legend(**BESIDE)
     return figure
 
 
@@ -124,7 +124,7 @@ def pace(rows: Table, folder: Path) -> Figure:
         ticks = [0.05, 0.1, 0.2, 0.5]
         axis.set_xticks(ticks, [f"{t:g}" for t in ticks])
         axis.minorticks_off()
-        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axis.legend(**BESIDE)
     return figure
 
 
@@ -133,4 +133,4 @@ def guide(axis: Any, line: Table, power: int) -> None:
     for start in list(line)[:1]:
         widths = [start["spread"], start["spread"] / 16]
         heights = [0.6 * start["time"] * (w / widths[0]) ** power for w in widths]
-        axis.plot(widths, heights, color="0.6", lw=0.8, ls="--")
+        axis.plot(widths, heights, color=GREY, lw=0.8, ls="--")

@@ -6,12 +6,9 @@ from typing import Any
 import numpy as np
 
 from recombine.analysis.table import Table
-from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.style import CYCLE, GREY, Figure, canvas
 
 BLUE, RED, GREEN, VIOLET = CYCLE[:4]
-
-
-GREY = "#8a8f98"
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:

@@ -13,7 +13,7 @@ from recombine.analysis.prompted import Prompted, prompted_runs
 from recombine.analysis.table import Table
 from recombine.plots.log_axes import log_ticks
 from recombine.plots.sheets import sheets_over_training
-from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.style import BESIDE, CYCLE, Figure, canvas
 
 METHODS = {
     "plain": ("plain prompt", CYCLE[7]),
@@ -62,7 +62,7 @@ def prompting(runs: list[Prompted], folder: Path) -> Figure:
             axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", title=variant)
             log_ticks(axis.xaxis)
         axes[0][0].set_ylabel("joint accuracy, unseen")
-        axes[0][-1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes[0][-1].legend(fontsize=8, **BESIDE)
     return figure
 
 
@@ -151,7 +151,7 @@ def emergence(three: list[Outcome], folder: Path) -> Figure:
             xscale="log", ylim=(-0.03, 1.03), xlabel="training step", ylabel="accuracy, unseen"
         )
         log_ticks(axis.xaxis)
-        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axis.legend(**BESIDE)
     return figure
 
 

@@ -12,7 +12,6 @@ from recombine.analysis.table import Table
 from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, Figure, canvas
 
-GREY = "#7A7F87"
 NAMES = {
     "exp1": "Exp 1: grid, all objects",
     "exp2": "Exp 2: grid, one object",

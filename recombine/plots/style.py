@@ -3,10 +3,11 @@ alike."""
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from io import BytesIO, StringIO
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,33 @@ DARK = INK
 SEEN, LEVEL1, LEVEL2 = "#56C1FF", "#FF95CA", "#ED220D"
 """The paper's colours: seen compositions, one factor away, two factors away."""
 LEVELS = (SEEN, LEVEL1, LEVEL2, "#7A0F5C", "#3D0A3A")
-CYCLE = ("#3B7DD8", "#E4572E", "#2A9D6F", "#8E5FC7", "#D9A21B", "#1FA3A8", "#C2477F", "#7A7F87")
+GREY = "#7A7F87"
+CYCLE = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#E69F00", "#56B4E9", "#882255", GREY)
+"""Distinct with any colour vision (Okabe and Ito's, and Tol's)."""
+DISPLAY = {
+    "maskgit": "MaskGIT", "givt": "GIVT", "mar": "MAR", "dit": "DiT", "jepa": "MaskGIT + JEPA",
+    "vae": "VAE", "vq": "VQ", "fsq": "FSQ", "cnn": "CNN",
+}  # fmt: skip
+"""How figures write what rows name."""
+FAMILY = dict(zip(("dit", "maskgit", "mar", "givt", "", "jepa"), CYCLE, strict=False))
+"""The same model has the same colour in every figure."""
+BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+"""Where a legend goes: beside the axes, where nothing is hidden."""
+
+
+def display(variant: str) -> str:
+    """ "maskgit, wide" -> "MaskGIT, wide"."""
+    return re.sub(r"\w+", lambda word: DISPLAY.get(word[0], word[0]), variant)
+
+
+def colors_of(variants: Iterable[str]) -> dict[str, str]:
+    """Each family in its own colour, all else in the colours that are left."""
+    names = list(variants)
+    known = {v: FAMILY[v] for v in names if v in FAMILY}
+    left = [c for c in CYCLE if c not in known.values()] or CYCLE
+    rest = zip((v for v in names if v not in known), cycle(left), strict=False)
+    return known | dict(rest)
+
 
 STYLE = {
     "font.family": "sans-serif",

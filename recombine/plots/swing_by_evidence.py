@@ -6,10 +6,9 @@ from typing import Any
 
 from recombine.analysis.table import Table
 from recombine.metrics.intervals import wilson
-from recombine.plots.style import CYCLE, INK, Figure, canvas
+from recombine.plots.style import CYCLE, GREY, INK, Figure, canvas
 
 BLUE, RED, GREEN, PURPLE, GOLD = CYCLE[:5]
-GREY = CYCLE[7]
 
 
 def curve(rows: Table, kind: str, *names: str, **equal: Any) -> list[list[Any]]:

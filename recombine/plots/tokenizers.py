@@ -5,7 +5,7 @@ from typing import Any
 
 from recombine.analysis.levels import PROBES, level_mean, level_name
 from recombine.analysis.table import Table
-from recombine.plots.style import LEVELS, Figure, canvas
+from recombine.plots.style import BESIDE, GREY, LEVELS, Figure, canvas
 
 
 def ceilings(rows: Table, folder: Path) -> Figure:
@@ -28,7 +28,7 @@ def ceilings(rows: Table, folder: Path) -> Figure:
             axis.set_xticks(range(len(names)), [n.replace(", ", "\n") for n in names])
             axis.set(title=PROBES[probe], ylim=(-0.03, 1.05))
         axes[0][0].set_ylabel("joint accuracy of reconstructions")
-        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes[0][-1].legend(**BESIDE)
     return figure
 
 
@@ -43,4 +43,4 @@ def plot_level(axis: Any, rows: Table, names: list[str], level: int) -> None:
         seeds = sorted(some.unique("seed"))
         if len(seeds) > 1:
             each = [level_mean(some.where(seed=s), level) for s in seeds]
-            axis.plot([i + left] * len(each), each, ".", color="#7A7F87", ms=4)
+            axis.plot([i + left] * len(each), each, ".", color=GREY, ms=4)

@@ -18,7 +18,7 @@ from recombine.analysis.levels import (
     trusted,
 )
 from recombine.analysis.table import Table
-from recombine.plots.style import CYCLE, LEVELS, Figure, canvas
+from recombine.plots.style import BESIDE, CYCLE, GREY, LEVELS, Figure, canvas, colors_of, display
 from recombine.worlds.factors import RESERVED
 
 EXPLAINED = {
@@ -93,7 +93,7 @@ def finish(axis: Any, title: str, last: int, legend: bool) -> None:
     axis.set_xticks(ticks, [f"{t:,}" for t in ticks])
     axis.minorticks_off()
     if legend:
-        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axis.legend(**BESIDE)
 
 
 def last_of(rows: Table) -> int:
@@ -162,7 +162,7 @@ def panels(
                 )
             finish(
                 axis,
-                variant if alike else f"{variant}: {PROBES.get(probe, probe)}",
+                display(variant) if alike else f"{display(variant)}: {PROBES.get(probe, probe)}",
                 last_of(rows),
                 axis is axes[0][-1],
             )
@@ -190,16 +190,18 @@ def ends(rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, s
     """Late means of level 2 by the probes that may refuse: lines over ticks, by the variant of
     each; a dot per seed."""
     probes = [p for p in ("open-set", "oracle") if rows.where(kind="accuracy", probe=p)]
+    colors = colors_of(lines)
     ticks = list(dict.fromkeys(tick for some in lines.values() for tick in some))
     size = (3.4 * len(probes) + (1.4 if len(lines) > 1 else 0), 3.2)
     with canvas(folder, figure, 1, len(probes), size=size, sharey=True, squeeze=False) as axes:
         for axis, probe in zip(axes[0], probes, strict=True):
-            for i, ((line, variants), color) in enumerate(zip(lines.items(), CYCLE, strict=False)):
+            for i, (line, variants) in enumerate(lines.items()):
+                color = colors[line]
                 values = {
                     t: accuracy(rows, variants[t], 2, late, probe) for t in ticks if t in variants
                 }
                 at = [ticks.index(t) + 0.03 * (i - (len(lines) - 1) / 2) for t in values]
-                axis.plot(at, [v.value for v in values.values()], color=color, label=line)
+                axis.plot(at, [v.value for v in values.values()], color=color, label=display(line))
                 for x, value in zip(at, values.values(), strict=True):
                     axis.scatter(
                         [x] * len(value.values),
@@ -210,11 +212,14 @@ def ends(rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, s
                         zorder=3,
                     )
             axis.set(
-                title=PROBES[probe], xticks=range(len(ticks)), xticklabels=ticks, ylim=(-0.03, 1.03)
+                title=PROBES[probe],
+                xticks=range(len(ticks)),
+                xticklabels=map(display, ticks),
+                ylim=(-0.03, 1.03),
             )
         axes[0][0].set_ylabel("level 2")
         if len(lines) > 1:
-            axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+            axes[0][-1].legend(**BESIDE)
     return figure
 
 
@@ -238,9 +243,9 @@ def factors(rows: Table, folder: Path) -> Figure:
         for axis, variant in zip(axes.flat, variants, strict=False):
             for name, color in zip(names, CYCLE, strict=False):
                 plot_level(axis, rows, Line(variant, furthest, name, probe), color, name)
-            plot_level(axis, rows, Line(variant, furthest, "joint", probe), "#7A7F87", "joint")
+            plot_level(axis, rows, Line(variant, furthest, "joint", probe), GREY, "joint")
             axis.lines[-1].set_linestyle(":")
-            finish(axis, variant, last_of(rows), axis is axes[0][-1])
+            finish(axis, display(variant), last_of(rows), axis is axes[0][-1])
         for line in axes:
             line[0].set_ylabel("accuracy")
     return figure
@@ -279,7 +284,7 @@ def tolerances(rows: Table, folder: Path) -> list[Figure]:
                     marker="o",
                     ms=3,
                 )
-            axis.axhline(0.5, color="#7A7F87", lw=0.8, ls=":")
+            axis.axhline(0.5, color=GREY, lw=0.8, ls=":")
             axis.set(
                 title=PROBES.get(probe, probe),
                 xlabel="distance from it",
@@ -287,5 +292,5 @@ def tolerances(rows: Table, folder: Path) -> list[Figure]:
                 xlim=(0, 1),
             )
         axes[0][0].set_ylabel("read as the first composition")
-        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        axes[0][-1].legend(**BESIDE)
     return [figure]

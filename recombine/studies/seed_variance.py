@@ -25,7 +25,7 @@ from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.pipeline.job import Job
 from recombine.plots import training
-from recombine.plots.style import DARK, Figure, canvas
+from recombine.plots.style import DARK, Figure, canvas, display
 from recombine.rng import seeded
 from recombine.runs.models import ModelRun, check_jobs
 from recombine.runs.recipe import Recipe
@@ -184,7 +184,9 @@ def plot_crossed(tables: dict[str, np.ndarray], folder: Path) -> Figure:
             for (t, s), y in np.ndenumerate(table):
                 color = "white" if y > 0.6 else DARK
                 axis.text(s, t, f"{y:.2f}", ha="center", va="center", color=color)
-            axis.set(title=family, xlabel="seed of the network", ylabel="seed of the tokenizer")
+            axis.set(
+                title=display(family), xlabel="seed of the network", ylabel="seed of the tokenizer"
+            )
             axis.set(xticks=range(table.shape[1]), yticks=range(table.shape[0]))
             axis.grid(visible=False)
     return figure
