@@ -21,7 +21,7 @@ from recombine.analysis.circuits import (
 from recombine.analysis.table import Table
 from recombine.metrics.circuits import chance
 from recombine.plots.heads import COLORS, cut_heads, lines, polysemantic_layers, thresholds
-from recombine.plots.style import DARK, INK, LEVELS, Figure, canvas
+from recombine.plots.style import INK, LEVELS, Figure, canvas, write_values
 from recombine.runs.circuits import PRIMARY_SHARE
 
 
@@ -68,13 +68,8 @@ def overlap_maps(rows: Table, folder: Path) -> Figure:
 
 def heat(axis: Any, table: Float[Tensor, "n n"], same: list[Pair], title: str, **how: Any) -> None:
     axis.imshow(table, **how)
-    span = max(abs(how["vmin"]), how["vmax"])
-    small = len(same) <= 10
-    for (i, j), value in [
-        ((i, j), float(table[i, j])) for i in range(len(table)) for j in range(len(table))
-    ] * small:
-        shade = "white" if abs(value) > 0.55 * span else DARK
-        axis.text(j, i, f"{value:.0f}", ha="center", va="center", fontsize=8, color=shade)
+    if len(same) <= 10:
+        write_values(axis, table.tolist(), ".0f", max(abs(how["vmin"]), how["vmax"]))
     names = [p.first for p in same]
     axis.set_xticks(range(len(names)), names, rotation=45)
     axis.set_yticks(range(len(names)), names)

@@ -22,7 +22,7 @@ from recombine.analysis.circuits import (
 )
 from recombine.analysis.table import Table
 from recombine.metrics.attention_heads import breadth
-from recombine.plots.style import BESIDE, CYCLE, FAMILY, GREY, INK, Figure, canvas
+from recombine.plots.style import BESIDE, CYCLE, FAMILY, GREY, INK, Figure, canvas, seed_lines
 
 COLORS = {"maskgit": FAMILY["maskgit"], "jepa": FAMILY["jepa"]}
 
@@ -98,16 +98,7 @@ def thresholds(rows: Table, folder: Path) -> Figure:
 def lines(
     axis: Any, x: Any, each: Float[Tensor, "seeds n"], variant: str, label: str = "", **how: Any
 ) -> None:
-    """Each seed thin, their mean bold."""
-    for seed in each if len(each) > 1 else []:
-        axis.plot(x, seed, color=COLORS[variant], lw=0.7, alpha=0.5)
-    axis.plot(
-        x,
-        each.mean(0),
-        color=COLORS[variant],
-        label=label or WORDS[variant],
-        **({"marker": "o", "ms": 3} | how),
-    )
+    seed_lines(axis, x, each.tolist(), COLORS[variant], label or WORDS[variant], **how)
 
 
 def cut_heads(rows: Table, folder: Path) -> Figure:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.analysis.table import Table
-from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas
+from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, write_values
 
 TITLES = {
     "apart": "shapes share nothing",
@@ -91,14 +91,6 @@ def by_factor(rows: Table, folder: Path) -> Figure:
             axis.grid(visible=False)
         axes[0].set_yticks(range(len(COMPOSITIONS)), list(COMPOSITIONS.values()))
     return figure
-
-
-def write_values(axis: Any, values: list[list[float]]) -> None:
-    """Numbers into the cells of a table."""
-    for y, row in enumerate(values):
-        for x, value in enumerate(row):
-            color = "white" if abs(value) > 0.6 else "black"
-            axis.text(x, y, f"{value:.2f}", ha="center", va="center", color=color)
 
 
 def pace(rows: Table, folder: Path) -> Figure:

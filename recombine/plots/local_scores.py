@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from recombine.analysis.table import Table
-from recombine.plots.style import CYCLE, GREY, Figure, canvas
+from recombine.plots.style import CYCLE, GREY, Figure, canvas, color_bar
 
 BLUE, RED, GREEN, VIOLET = CYCLE[:4]
 
@@ -62,9 +62,8 @@ def jacobians(rows: Table, folder: Path) -> Figure:
             line[0].set_ylabel("composition (CPC)" if law == "CPC" else "no CPC")
         for axis, sigma in zip(axes[0], sigmas, strict=True):
             axis.set_title(f"σ = {sigma:g}", loc="center")
-        bar = axis.figure.colorbar(image, ax=axes, shrink=0.7, pad=0.015)
+        bar = color_bar(image, axes, shrink=0.7, pad=0.015)
         bar.set_ticks([-4, -2, 0], labels=["≤ 10⁻⁴", "10⁻²", "1"])
-        bar.outline.set_visible(False)
     return figure
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from recombine.analysis.table import Table
 from recombine.plots.local_scores import BLUE, GREY, RED, VIOLET, picture, table
-from recombine.plots.style import INK, Figure, canvas
+from recombine.plots.style import INK, Figure, canvas, color_bar
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -40,8 +40,7 @@ def cosines(rows: Table, folder: Path) -> Figure:
             axis.set_xticks([])
             axis.set_yticks([])
         axes[0].set_yticks(range(len(matrix)), [f"d{i + 1}" for i in range(len(matrix))])
-        bar = axes[0].figure.colorbar(image, ax=axes, shrink=0.8, pad=0.015, ticks=[-1, 0, 1])
-        bar.outline.set_visible(False)
+        color_bar(image, axes, shrink=0.8, pad=0.015, ticks=[-1, 0, 1])
     return figure
 
 
@@ -77,8 +76,7 @@ def lamps(rows: Table, folder: Path) -> Figure:
                 f"all lit in {100 * row['all_lit']:.0f} %\nmean brightness {row['brightness']:.2f}"
             )
         axes[0].set_ylabel("samples")
-        bar = axes[0].figure.colorbar(image, ax=axes, shrink=0.8, pad=0.015, ticks=[0, 0.5, 1])
-        bar.outline.set_visible(False)
+        color_bar(image, axes, shrink=0.8, pad=0.015, ticks=[0, 0.5, 1])
     return figure
 
 

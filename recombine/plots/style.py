@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from io import BytesIO, StringIO
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -46,6 +46,29 @@ def colors_of(variants: Iterable[str]) -> dict[str, str]:
     left = [c for c in CYCLE if c not in known.values()] or CYCLE
     rest = zip((v for v in names if v not in known), cycle(left), strict=False)
     return known | dict(rest)
+
+
+def write_values(axis: Any, values: Any, form: str = ".2f", most: float = 1.0) -> None:
+    """Numbers into the cells of a table of colours, white where the colour is strong."""
+    for y, row in enumerate(values):
+        for x, value in enumerate(row):
+            color = "white" if abs(value) > 0.6 * most else INK
+            axis.text(x, y, format(value, form), ha="center", va="center", color=color, fontsize=9)
+
+
+def color_bar(image: Any, axes: Any, **how: Any) -> Any:
+    """Without a frame."""
+    bar = image.figure.colorbar(image, ax=axes, **how)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def seed_lines(axis: Any, x: Any, each: Any, color: str, label: str = "", **bold: Any) -> None:
+    """Each seed thin, their mean bold: one list of values per seed, over the same x."""
+    for line in each if len(each) > 1 else []:
+        axis.plot(x, line, color=color, lw=0.7, alpha=0.5)
+    mean = [sum(map(float, values)) / len(values) for values in zip(*each, strict=True)]
+    axis.plot(x, mean, color=color, label=label, **({"marker": "o", "ms": 3} | bold))
 
 
 STYLE = {

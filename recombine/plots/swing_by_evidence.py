@@ -6,7 +6,7 @@ from typing import Any
 
 from recombine.analysis.table import Table
 from recombine.metrics.intervals import wilson
-from recombine.plots.style import CYCLE, GREY, INK, Figure, canvas
+from recombine.plots.style import CYCLE, GREY, INK, Figure, canvas, color_bar
 
 BLUE, RED, GREEN, PURPLE, GOLD = CYCLE[:5]
 
@@ -41,16 +41,8 @@ def hypercube(rows: Table, folder: Path) -> Figure:
                 },
             )
             axis.set_title("at the start" if when == 0 else f"after epoch {when}")
-        bar = axes[0].figure.colorbar(
-            dots,
-            ax=list(axes[:3]),
-            location="bottom",
-            pad=0.03,
-            shrink=0.5,
-            aspect=40,
-            label="loss",
-        )
-        bar.outline.set_visible(False)
+        where = {"location": "bottom", "pad": 0.03, "shrink": 0.5, "aspect": 40}
+        color_bar(dots, list(axes[:3]), label="loss", **where)
         for net, colour in (("one layer", BLUE), ("two layers, ReLU", PURPLE)):
             axes[3].plot(*curve(rows, "t13", "epoch", "share", net=net), color=colour, label=net)
             axes[3].plot(

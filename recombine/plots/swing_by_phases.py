@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.analysis.table import Table
-from recombine.plots.style import Figure, canvas
+from recombine.plots.style import Figure, canvas, color_bar
 from recombine.plots.swing_by import turning_points
 from recombine.plots.swing_by_evidence import BLUE, GREEN, GREY, PURPLE, RED, curve
 from recombine.theory.detect import RISE
@@ -58,7 +58,7 @@ def phase(rows: Table, folder: Path) -> Figure:
             if log:
                 ticks = [k for k in range(-6, 1) if heights[0] <= k <= heights[-1]]
                 axis.set_yticks(ticks, [f"$10^{{{k}}}$" for k in ticks])
-            axis.figure.colorbar(image, ax=axis, label="relative rise").outline.set_visible(False)
+            color_bar(image, axis, label="relative rise")
     return figure
 
 

@@ -18,7 +18,17 @@ from recombine.analysis.levels import (
     trusted,
 )
 from recombine.analysis.table import Table
-from recombine.plots.style import BESIDE, CYCLE, GREY, LEVELS, Figure, canvas, colors_of, display
+from recombine.plots.style import (
+    BESIDE,
+    CYCLE,
+    GREY,
+    LEVELS,
+    Figure,
+    canvas,
+    colors_of,
+    display,
+    seed_lines,
+)
 from recombine.worlds.factors import RESERVED
 
 EXPLAINED = {
@@ -71,13 +81,8 @@ def plot_level(axis: Any, rows: Table, which: Line, color: str, label: str) -> N
         curve(rows, which.variant, s, which.level, which.column, which.probe)
         for s in seeds_of(rows, which.variant)
     ]
-    for points in curves if len(curves) > 1 else []:
-        axis.plot(*zip(*points, strict=True), color=color, lw=0.7, alpha=0.5)
-    mean = [
-        (points[0][0], sum(y for _, y in points) / len(points))
-        for points in zip(*curves, strict=True)
-    ]
-    axis.plot(*zip(*mean, strict=True), color=color, label=label, marker="o", ms=3)
+    steps = [step for step, _ in curves[0]]
+    seed_lines(axis, steps, [[y for _, y in points] for points in curves], color, label)
 
 
 def finish(axis: Any, title: str, last: int, legend: bool) -> None:

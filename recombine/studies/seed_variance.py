@@ -25,7 +25,7 @@ from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.pipeline.job import Job
 from recombine.plots import training
-from recombine.plots.style import DARK, Figure, canvas, display
+from recombine.plots.style import Figure, canvas, display, write_values
 from recombine.rng import seeded
 from recombine.runs.models import ModelRun, check_jobs
 from recombine.runs.recipe import Recipe
@@ -181,9 +181,7 @@ def plot_crossed(tables: dict[str, np.ndarray], folder: Path) -> Figure:
     with canvas(folder, figure, 1, len(tables), size=size, squeeze=False) as axes:
         for axis, (family, table) in zip(axes[0], tables.items(), strict=True):
             axis.imshow(table, cmap="Blues", vmin=0, vmax=1.15)
-            for (t, s), y in np.ndenumerate(table):
-                color = "white" if y > 0.6 else DARK
-                axis.text(s, t, f"{y:.2f}", ha="center", va="center", color=color)
+            write_values(axis, table)
             axis.set(
                 title=display(family), xlabel="seed of the network", ylabel="seed of the tokenizer"
             )
