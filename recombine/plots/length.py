@@ -19,8 +19,8 @@ from recombine.analysis.scenes import (
 )
 from recombine.analysis.table import Table
 from recombine.metrics.intervals import wilson
-from recombine.plots.scene_pictures import GREY, NAMES, color, run_sheet, strips, title
-from recombine.plots.style import INK, Figure, canvas
+from recombine.plots.scene_pictures import NAMES, color, run_sheet, strips, title
+from recombine.plots.style import GREY, INK, Figure, canvas
 
 SHADES = colormaps["viridis"]
 ENOUGH = 5

@@ -12,8 +12,8 @@ from recombine.analysis.table import Table
 from recombine.metrics.locality import RADIUS
 from recombine.metrics.locality_map import DECADES, LocalityMap
 from recombine.metrics.scene_sheets import read_heat
-from recombine.plots.scene_pictures import GREY, NAMES, color, run_sheet, title
-from recombine.plots.style import Figure, canvas
+from recombine.plots.scene_pictures import NAMES, color, run_sheet, title
+from recombine.plots.style import GREY, Figure, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

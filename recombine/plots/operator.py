@@ -7,8 +7,8 @@ from typing import Any
 
 from recombine.analysis.scenes import criterion, last, numbers_of
 from recombine.analysis.table import Table
-from recombine.plots.scene_pictures import GREY, run_sheet, strips
-from recombine.plots.style import CYCLE, Figure, canvas
+from recombine.plots.scene_pictures import run_sheet, strips
+from recombine.plots.style import CYCLE, GREY, Figure, canvas
 
 MODELS = ("empty", "unconditional", "cluttered")
 NAMES = {

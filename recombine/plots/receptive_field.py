@@ -7,8 +7,8 @@ from typing import Any
 from recombine.analysis.receptive_field import bases_of, fullness, many, missed, reaches_of
 from recombine.analysis.scenes import facts, last, numbers_of, reached
 from recombine.analysis.table import Table
-from recombine.plots.scene_pictures import GREY, color, run_sheet, strips, title
-from recombine.plots.style import Figure, canvas
+from recombine.plots.scene_pictures import color, run_sheet, strips, title
+from recombine.plots.style import GREY, Figure, canvas
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
