@@ -145,6 +145,44 @@ def test_a_list_with_too_few_slots_is_refused_and_the_studies_choose_enough():
     assert more.layout_encoder.code(layout).shape == (3, 27)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("recipe.evaluation.locations=[1,2]", "recipe.detector.most=4"),
+        ("recipe.evaluation.locations=[1,4]", "recipe.detector.most=2"),
+        ("recipe.evaluation.locality.locations=4",),
+        ("recipe.world.counts=[1,5]",),
+    ],
+    ids=lambda changes: changes[0].partition(".")[2],
+)
+def test_whatever_is_prompted_fits_into_the_slots_of_a_list(changes):
+    """Training, prompts and locality of every experiment with a list: what would not fit is refused
+    before anything runs, and nothing stops later."""
+    chosen = override(SMOKE, *changes)
+    assert len({DetectorRun.of(r) for r in chosen.variants().values()}) == 1
+    for name in ("exp3", "exp3L", "exp3L, patches"):
+        recipe = chosen.variants()[name]
+        recipe.check()
+        trained = replace(recipe, train=replace(recipe.train, batch=2))
+        one = SceneModel(trained, Work(SceneRun(trained), Path(), QUIET))
+        world, given = recipe.detector_world, recipe.evaluation.locality.locations
+        layouts = (
+            one.batch(0)[1],
+            Prompts.of(recipe).layout(CPU, 1),
+            locations_of(world, placed(world, given, 1, "locality", CPU)),
+        )
+        for layout in layouts:
+            assert recipe.layout_encoder.code(layout).shape[1] == recipe.layout_encoder.size
+
+
+def test_a_network_on_patches_needs_an_objective_for_patches_and_the_other_way_round():
+    for name, wrong, needed in (("exp2L, patches", 0, 64), ("exp1", 64, 0)):
+        recipe = SMOKE.variants()[name]
+        short = replace(recipe, objective=replace(recipe.objective, patches=wrong))
+        with pytest.raises(UsageError, match=rf"patches={wrong}: the network .* needs {needed}$"):
+            short.check()
+
+
 def test_checkpoints_are_spread_and_end_at_the_end():
     assert SceneEvaluation().at(5000) == (625, 1250, 2500, 5000)
     assert SceneEvaluation(checkpoints=9).at(4) == (1, 2, 4)

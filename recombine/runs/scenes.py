@@ -17,6 +17,7 @@ from recombine.metrics.locality_map import locality_map
 from recombine.metrics.scene_sheets import crossed, write_heat
 from recombine.metrics.sheets import write_sheet
 from recombine.objectives.diffusion import Draw
+from recombine.objectives.edm import PatchDraw
 from recombine.objectives.process import Denoiser, noised
 from recombine.pipeline.job import Job, Task, Work
 from recombine.rng import seeded
@@ -125,7 +126,7 @@ class SceneModel:
         objects."""
         return training_pool(self.recipe.world, self.recipe.pool, self.recipe.seed, self.device)
 
-    def batch(self, step: int) -> tuple[Float[Tensor, "b 3 h w"], Layout, Draw]:
+    def batch(self, step: int) -> tuple[Float[Tensor, "b 3 h w"], Layout, Draw | PatchDraw]:
         """The batch after `step` updates. Pictures and noise are drawn before conditions are
         dropped, so that variants see the same ones. Always the same number of slots, so that one
         compiled step serves all of them."""

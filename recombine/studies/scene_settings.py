@@ -136,7 +136,8 @@ class SceneSettings:
         locations = tuple(k for k in e.locations if k <= most)
         solver = replace(e.solver, steps=-(-e.solver.steps // 2))
         evaluation = replace(evaluation, locations=locations, solver=solver, crowded=False)
-        return {"net": net, "objective": objective, "evaluation": evaluation, "train": train}
+        made = {"net": net, "objective": objective, "evaluation": evaluation, "train": train}
+        return made | {"detector": replace(r.detector, most=max(e.most, r.detector.most))}
 
     def variants(self) -> dict[str, SceneRecipe]:
         changes = self.changes()
