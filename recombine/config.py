@@ -183,27 +183,38 @@ def find_class(tag: Any, path: str) -> type:
     return _TAGS[tag]
 
 
+ROOMS = (
+    "worlds",
+    "nets",
+    "tokenizers",
+    "objectives",
+    "train",
+    "metrics",
+    "bridge",
+    "runs",
+    "studies",
+)
+"""The rooms that declare configs."""
+
+
 @lru_cache(maxsize=1)
 def import_all() -> None:
-    """Import the rooms that declare configs; modules whose own requirements are not installed (a GPU
-    kernel's) declare none."""
-    for room in (
-        "worlds",
-        "nets",
-        "tokenizers",
-        "objectives",
-        "train",
-        "metrics",
-        "runs",
-        "studies",
-    ):
-        package = importlib.import_module(f"recombine.{room}")
-        for module in pkgutil.walk_packages(package.__path__, f"recombine.{room}."):
-            try:
-                importlib.import_module(module.name)
-            except ModuleNotFoundError as error:
-                if (error.name or "recombine").startswith("recombine"):
-                    raise
+    """Import all modules that may declare configs."""
+    for room in ROOMS:
+        tags_in(room)
+
+
+def tags_in(room: str) -> tuple[str, ...]:
+    """Import a room; the tags that are known then. Modules whose own requirements are not installed
+    (a GPU kernel's) declare none."""
+    package = importlib.import_module(f"recombine.{room}")
+    for module in pkgutil.walk_packages(package.__path__, f"recombine.{room}."):
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            if (error.name or "recombine").startswith("recombine"):
+                raise
+    return tuple(_TAGS)
 
 
 def convert(value: Any, hint: Any, path: str) -> Any:

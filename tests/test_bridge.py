@@ -251,3 +251,23 @@ def test_the_docs_program_runs_on_a_tiny_pipeline(pipes, tmp_path, monkeypatch):
     assert len(names["images"]) == 4
     assert names["states"]
     assert names["maps"]
+
+
+def test_an_exported_text_model_through_the_bridge_is_the_model_itself(tmp_path):
+    from test_export import left_behind
+
+    from recombine.export import export_run
+    from recombine.runs.captions import CaptionRun
+    from recombine.studies.features import settings
+
+    task = CaptionRun(settings("smoke").recipe)
+    work = left_behind(task, tmp_path)
+    export_run(work.folder.path, tmp_path / "exported")
+    model, bridge = task.open(work), adapter(open_pipeline(tmp_path / "exported", trust_code=True))
+    x, t = noise(bridge.shape()), torch.tensor([0.3, 0.8])
+    ours, theirs = (one.text(["a red circle on the left", "striped"]) for one in (model, bridge))
+    assert torch.equal(ours.tokens, theirs.tokens)
+    with torch.no_grad():
+        assert torch.equal(model(x, t, ours), bridge(x, t, theirs))
+        assert torch.equal(model.decode(x), bridge.decode(x))
+    assert block_names(model.net) == block_names(bridge.net)

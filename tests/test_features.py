@@ -15,11 +15,10 @@ from recombine.analysis.features import (
 from recombine.analysis.table import Table, read_table
 from recombine.api import run
 from recombine.bridge.measures import Concepts, FeatureMeasure
-from recombine.bridge.text import Encoded, Segment, texts
+from recombine.bridge.text import EachWord, Encoded, Segment, texts
 from recombine.config import override
 from recombine.objectives.process import Flow
 from recombine.pipeline.job import Work
-from recombine.runs.captions import Words
 from recombine.runtime import Runtime
 from recombine.studies.features import jobs, settings
 
@@ -52,7 +51,7 @@ class Halves:
         return Encoded(torch.tensor([row[:4] for row in rows]))
 
     def text(self, prompts):
-        return texts(prompts, self.encode, (Segment(Words(), 0, 4),))
+        return texts(prompts, self.encode, (Segment(EachWord(), 0, 4),))
 
     def shape(self, side=0):
         return 1, 8, 8

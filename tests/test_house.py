@@ -14,7 +14,7 @@ PACKAGE = ROOT / "recombine"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     "config display rng store limits provenance runtime", "worlds", "nets", "tokenizers", "objectives", "theory", "train",
-    "metrics", "bridge", "pipeline", "runs", "analysis", "plots", "studies", "report", "scoring", "api bench", "cli",
+    "metrics", "bridge", "pipeline", "runs", "analysis", "plots", "studies", "report", "scoring", "api bench export", "cli",
 ]  # fmt: skip
 RANK = {part: i for i, group in enumerate(ORDER) for part in group.split()}
 BASE = set(ORDER[0].split())

@@ -11,7 +11,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from recombine.bridge.text import Encoded, Segment, Text, texts
+from recombine.bridge.text import EachWord, Encoded, Segment, Text, texts
 from recombine.config import UsageError
 from recombine.objectives.process import Flow, Schedule, spread
 
@@ -260,6 +260,39 @@ class PlainDiT(Adapter):
         return self.net(x, timestep=step, class_labels=text).sample
 
 
+class OwnCaptions(Adapter):
+    """A text-conditioned model of ours, exported (`recombine export`)."""
+
+    part = "model"
+
+    @property
+    def net(self) -> nn.Module:
+        return self.pipe.model.net
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        theirs = self.pipe.model.objective.schedule
+        return Flow() if type(theirs).__name__ == "Flow" else theirs
+
+    def shape(self, side: int = 0) -> tuple[int, int, int]:
+        return self.pipe.model.latent_shape
+
+    def __call__(
+        self, x: Float[Tensor, "b c h w"], t: Float[Tensor, "b"], condition: Any
+    ) -> Float[Tensor, "b c h w"]:
+        return self.pipe.model.objective.denoiser(self.net)(x, t, condition)
+
+    def encode(self, prompts: list[str]) -> Encoded:
+        return Encoded(self.net.encode(self.pipe.model.read_prompts(prompts)))
+
+    def segments(self) -> tuple[Segment, ...]:
+        return (Segment(EachWord(), 0, self.net.text.position.shape[0]),)
+
+    @torch.no_grad()
+    def decode(self, latents: Float[Tensor, "b c h w"]) -> Float[Tensor, "b 3 H W"]:
+        return self.pipe.model.codec.decode(latents)
+
+
 FAMILIES: dict[str, Callable[[Any], Adapter]] = {
     "UNet2DConditionModel": StableDiffusion,
     "PixArtTransformer2DModel": PixArt,
@@ -273,6 +306,8 @@ FAMILIES: dict[str, Callable[[Any], Adapter]] = {
 
 def adapter(pipe: Any) -> Adapter:
     """The adapter of a pipeline; UsageError where its network is of no family that is known."""
+    if hasattr(getattr(getattr(pipe, "model", None), "net", None), "text"):
+        return OwnCaptions(pipe)
     for part in ("transformer", "unet"):
         name = type(getattr(pipe, part, None)).__name__
         if name in FAMILIES:

@@ -79,6 +79,17 @@ class Segment(NamedTuple):
     length: int
 
 
+class Tokens(NamedTuple):
+    input_ids: list[str]
+
+
+class EachWord:
+    """The tokenizer of models whose tokens are words."""
+
+    def __call__(self, prompt: str) -> Tokens:
+        return Tokens(prompt.split())
+
+
 def word_tokens(prompt: str, segments: tuple[Segment, ...], length: int) -> Bool[Tensor, "k l"]:
     """Which tokens each word of a prompt became, in every segment: from how many tokens the prompt
     has up to the word and with it."""

@@ -1,13 +1,13 @@
 """Latent grid <-> tokens: each patch is a token."""
 
-from einops import rearrange
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 
 def to_tokens(x: Float[Tensor, "b c h w"], patch: int) -> Float[Tensor, "b l p"]:
-    return rearrange(x, "b c (h p) (w q) -> b (h w) (c p q)", p=patch, q=patch)
+    return F.pixel_unshuffle(x, patch).flatten(2).mT
 
 
 def to_grid(tokens: Float[Tensor, "b l p"], patch: int, rows: int) -> Float[Tensor, "b c h w"]:
-    return rearrange(tokens, "b (h w) (c p q) -> b c (h p) (w q)", h=rows, p=patch, q=patch)
+    return F.pixel_shuffle(tokens.mT.unflatten(2, (rows, -1)), patch)

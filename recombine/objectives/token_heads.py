@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange, repeat
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -202,9 +201,9 @@ class Denoising(Head):
 
     def nll(self, net, hidden, token, draw):
         (t, noise), r = draw, self.repeats
-        hidden, token = (repeat(x, "b l c -> (b l r) c", r=r) for x in (hidden, token))
+        hidden, token = (x.flatten(0, 1).repeat_interleave(r, 0) for x in (hidden, token))
         error = FLOW.loss(net, token, hidden, Draw(t.flatten(), noise.flatten(0, 2)))
-        return rearrange(error, "(b l r) -> b l r", b=len(t), r=r).mean(-1)
+        return error.view(len(t), -1, r).mean(-1)
 
     def mean(self, net, hidden, rng):
         """What is denoised from nothing but noise."""

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from recombine.bridge.measures import Concepts, FeatureMeasure
-from recombine.bridge.text import Encoded, Segment, Text, texts
+from recombine.bridge.text import EachWord, Encoded, Segment, Text, texts
 from recombine.config import config
 from recombine.metrics.probes import TrainedProbe
 from recombine.metrics.sheets import write_sheet
@@ -29,7 +29,7 @@ from recombine.tokenizers.bottlenecks import KL
 from recombine.tokenizers.tokenizer import Codec
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import load_weights, train
-from recombine.worlds.captions import LENGTH, VOCABULARY, Caption, Captions, numbered, tokens_of
+from recombine.worlds.captions import LENGTH, VOCABULARY, Caption, Captions, tokens_of
 
 AT_ONCE = 4096
 """Pictures that are rendered and encoded together."""
@@ -191,7 +191,7 @@ class CaptionModel:
 
     @torch.no_grad()
     def text(self, prompts: list[str]) -> Text:
-        segment = Segment(Words(), 0, LENGTH)
+        segment = Segment(EachWord(), 0, LENGTH)
         return texts(prompts, torch.no_grad()(self.encode), (segment,))
 
     def shape(self, side: int = 0) -> tuple[int, int, int]:
@@ -222,17 +222,6 @@ class CaptionModel:
             right = agreement(probe, pictures, index, r.world)
             rows.append({"kind": "captions", "step": step, "of": source, "n": len(index), **right})
         return rows
-
-
-class Words:
-    """One word, one token."""
-
-    def __call__(self, prompt: str) -> "Words.Numbers":
-        return Words.Numbers(list(numbered(prompt)))
-
-    @dataclass
-    class Numbers:
-        input_ids: list[int]
 
 
 def agreement(

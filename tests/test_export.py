@@ -1,0 +1,202 @@
+"""What leaves the laboratory: models that diffusers alone opens and that draw the same pictures,
+and worlds as data sets."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from PIL import Image
+
+from recombine.bridge.bundle import bundle
+from recombine.cli import app
+from recombine.config import UsageError
+from recombine.export import accuracy_by_level, export_run, export_world
+from recombine.nets.unet import UNetConfig
+from recombine.pipeline.job import Work, described
+from recombine.rng import seeded
+from recombine.runs.captions import CaptionModel, CaptionRun
+from recombine.runs.models import Model, ModelRun
+from recombine.runs.probes import ProbeRun
+from recombine.runs.tokenizers import TokenizerRun
+from recombine.runtime import Runtime
+from recombine.studies.features import settings as features
+from recombine.studies.objectives import settings as objectives
+from recombine.tokenizers.pixels import Pixels
+
+ROW = {"kind": "accuracy", "probe": "oracle", "joint": 0.5}
+ALONE = """
+import sys
+for name in ("recombine", "jaxtyping", "einops"):
+    sys.modules[name] = None
+import numpy as np, torch
+from diffusers import DiffusionPipeline
+for folder, prompts in {folders!r}:
+    pipe = DiffusionPipeline.from_pretrained(folder, trust_remote_code=True)
+    one = pipe(prompts, generator=torch.Generator().manual_seed(5), output_type="np").images
+    each = [torch.Generator().manual_seed(i) for i in range(len(prompts))]
+    many = pipe(prompts, generator=each, output_type="np").images
+    np.savez(folder + "/drawn.npz", one=one, many=many)
+    try:
+        pipe(["a strange thing"])
+    except ValueError as error:
+        print(error)
+"""
+
+
+def left_behind(task, out):
+    """The work of a task as a training leaves it, but with random weights; what it needs of other
+    tasks to draw, a tokenizer, is trained."""
+    for one in task.parents():
+        if isinstance(one, TokenizerRun):
+            work = Work(one, out, Runtime(quiet=True))
+            if not work.folder.done:
+                work.folder.begin(described(one))
+                one.run(work)
+                work.folder.finish({})
+    work = Work(task, out, Runtime(quiet=True))
+    work.folder.begin(described(task))
+    net = (
+        CaptionModel(task, work) if isinstance(task, CaptionRun) else Model(task.recipe, work)
+    ).net
+    weights = {k: torch.randn(p.shape, generator=seeded(k)) / 8 for k, p in net.named_parameters()}
+    work.folder.save_model(weights, 8)
+    work.folder.write_rows([{**ROW, "step": 8, "level": level} for level in range(3)])
+    work.folder.finish({})
+    return work
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A model of several families, and its export."""
+    out, made = tmp_path_factory.mktemp("out"), {}
+    recipes = objectives("smoke").variants()
+    unet = replace(recipes["dit"], net=UNetConfig((8, 16), 1, embedding=16), tokenizer=Pixels())
+    chosen = {name: recipes[name] for name in ("maskgit", "mar")}
+    tasks = {name: ModelRun(r) for name, r in {**chosen, "unet": unet}.items()}
+    tasks["captions"] = CaptionRun(features("smoke").recipe)
+    for name, task in tasks.items():
+        work = left_behind(task, out)
+        export_run(work.folder.path, out / name)
+        made[name] = task.open(work), out / name
+    return made
+
+
+def test_exported_models_draw_the_same_pictures_with_diffusers_alone(models, tmp_path):
+    pytest.importorskip("diffusers")
+    prompts = {name: ["circle red large", "small blue triangle"] for name in models}
+    prompts["captions"] = ["a red circle on the left", "striped"]
+    folders = [(str(folder), prompts[name]) for name, (_, folder) in models.items()]
+    code = ALONE.replace("{folders!r}", repr(folders))
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd="/",
+        env={**os.environ, "HF_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr[-3000:]
+    assert said.stdout.count("must name one shape: circle, triangle") == len(models) - 1
+    for name, (model, folder) in models.items():
+        drawn = np.load(folder / "drawn.npz")
+        for i, streams in ((0, [torch.Generator().manual_seed(5)]), (1, [0, 1])):
+            ours = own_pictures(model, prompts[name], streams)
+            theirs = torch.from_numpy(drawn[("one", "many")[i]]).permute(0, 3, 1, 2)
+            assert torch.equal(ours, theirs), name
+            assert ours.std() > 0
+
+
+def own_pictures(model, prompts, streams):
+    """The same pictures, drawn here: from one stream, or from one each."""
+    if len(streams) == 1:
+        return draw(model, prompts, streams[0])
+    generators = [torch.Generator().manual_seed(i) for i in streams]
+    parts = [draw(model, [p], g) for p, g in zip(prompts, generators, strict=True)]
+    return torch.cat(parts)
+
+
+@torch.no_grad()
+def draw(model, prompts, rng):
+    from recombine.worlds.captions import Caption, tokens_of
+
+    r = model.recipe
+    if not hasattr(r, "evaluation"):
+        return model.sample(Caption(tokens_of(prompts)), rng)
+    values = [[f.values for f in r.world.space.factors]] * len(prompts)
+    pairs = zip(prompts, values, strict=True)
+    index = torch.tensor(
+        [[next(i for i, v in enumerate(vs) if v in p) for vs in f] for p, f in pairs]
+    )
+    condition = r.world.describe(index, r.world.canonical(index))
+    noising = hasattr(r.objective, "schedule")
+    sampler = r.evaluation.solver if noising else r.evaluation.decoding
+    return model.codec.decode(r.objective.sample(model.net, r.shape, condition, rng, sampler))
+
+
+def test_the_card_says_data_split_and_accuracy_by_level(models):
+    card = (models["maskgit"][1] / "README.md").read_text()
+    for part in (
+        "Shapes2D",
+        "seen in training: circle red large",
+        "| level 2, oracle | 0.50 |",
+        "trust_remote_code",
+    ):
+        assert part in card
+    rows = [
+        {"step": 4, "probe": "oracle", "level": 0, "joint": 0.0},
+        {"step": 8, "probe": "oracle", "level": 0, "joint": 1.0},
+        {"step": 8, "probe": "oracle", "level": 0, "joint": 0.5},
+    ]
+    assert accuracy_by_level(rows) == [("level 0, oracle", "0.75")]
+
+
+def test_only_finished_models_are_exported_and_nothing_is_overwritten(models, tmp_path):
+    model, folder = models["maskgit"]
+    work = Work(ProbeRun(model.recipe.world), tmp_path, Runtime(quiet=True))
+    work.folder.begin(described(work.task))
+    for run, target, message in (
+        (tmp_path, tmp_path / "new", "is no run"),
+        (work.folder.path, tmp_path / "new", "holds run/probe, not a model"),
+        (model.work.folder.path, folder, "is there already and not empty"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            export_run(run, target)
+
+
+def test_a_bundle_tells_names_of_two_modules_apart():
+    """DiT and U-Net both have TIME_WAVES, of different values."""
+    from recombine.nets.dit import DiT
+    from recombine.nets.unet import UNet
+
+    space: dict = {"__name__": "made"}
+    sys.modules["made"] = type(sys)("made")
+    exec(bundle([DiT, UNet]), space)
+    assert (space["TIME_WAVES_nets_dit"], space["TIME_WAVES_nets_unet"]) == (256, 64)
+    assert "recombine" not in bundle([DiT, UNet])
+
+
+def test_a_world_becomes_an_imagefolder_or_parquet(tmp_path):
+    app(
+        ["export", "world", "shapes2d", "--n", "9", "--out", str(tmp_path / "a")],
+        standalone_mode=False,
+    )
+    table = pl.read_csv(tmp_path / "a" / "metadata.csv")
+    assert table.columns == ["file_name", "shape", "color", "size"]
+    assert len(table) == 9
+    first = np.asarray(Image.open(tmp_path / "a" / table["file_name"][0]))
+    assert first.shape == (28, 28, 3)
+    export_world("captions", tmp_path / "b", 5, kind="parquet")
+    rows = pl.read_parquet(tmp_path / "b" / "train.parquet")
+    assert set(rows["image"][0]) == {"bytes", "path"}
+    assert "text" in rows.columns
+    from recombine.worlds.captions import Captions, spelled
+
+    index = Captions().sample(5, seeded(0, "export", 0))
+    assert rows["text"].to_list() == spelled(Captions().caption(index))
+    for name, folder, message in (
+        ("shapes3", tmp_path / "c", "no world 'shapes3'; there are"),
+        ("shapes2d", tmp_path / "a", "not empty"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            export_world(name, folder, 3)
