@@ -183,23 +183,12 @@ def find_class(tag: Any, path: str) -> type:
     return _TAGS[tag]
 
 
-ROOMS = (
-    "worlds",
-    "nets",
-    "tokenizers",
-    "objectives",
-    "train",
-    "metrics",
-    "bridge",
-    "runs",
-    "studies",
-)
-"""The rooms that declare configs."""
+ROOMS = ("worlds", "nets", "tokenizers", "objectives", "train", "metrics", "bridge", "runs", "studies")  # fmt: skip
 
 
 @lru_cache(maxsize=1)
 def import_all() -> None:
-    """Import all modules that may declare configs."""
+    """Import the rooms that declare configs."""
     for room in ROOMS:
         tags_in(room)
 
