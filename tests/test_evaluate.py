@@ -15,6 +15,7 @@ from tiny import QUIET
 
 from recombine.cli import main
 from recombine.config import UsageError
+from recombine.metrics.intervals import wilson
 from recombine.scoring.compare import compare
 from recombine.scoring.evaluate import evaluate
 from recombine.scoring.prompts import check_template, read_prompt, words_in
@@ -229,6 +230,10 @@ def test_level_intervals_cover_the_mean_and_narrow_with_pictures():
     many = level_estimate([{"joint": 0.5, "n": 1000}, {"joint": 1.0, "n": 4000}])
     assert many["high"] - many["low"] < (e["high"] - e["low"]) / 5
     assert level_estimate([{"joint": 1.0, "n": 30}])["high"] == 1
+    one = level_estimate([{"joint": 0.5, "n": 30}])
+    assert (one["low"], one["high"]) == pytest.approx(wilson(15, 30), abs=1e-3)
+    few = level_estimate([{"joint": 0.9, "n": 10}] * 15)
+    assert few["low"] < 0.9 < few["high"]
 
 
 MODULE = """

@@ -19,7 +19,7 @@ from recombine.worlds.world import INVALID
 
 CHANGES = ("colour and zoom", "colour", "zoom", "none")
 """What may be changed at random in training pictures, the most first."""
-SIDE = 32
+SIDE = 48
 """Pixels; larger pictures are scaled down for the probe."""
 NEVER = 1e4
 """The threshold of a probe that rejects nothing."""

@@ -11,9 +11,12 @@ TRUST = 0.95
 def wilson(hits: SupportsInt, n: SupportsInt, z: float = Z95) -> tuple[float, float]:
     """Wilson's interval of a proportion, `hits` of `n` independent samples; (0, 1) for n = 0."""
     hits, n = int(hits), int(n)
-    if n == 0:
-        return 0.0, 1.0
-    p, slack = hits / n, z * z / n
+    return wilson_of_share(hits / n, n, z) if n else (0.0, 1.0)
+
+
+def wilson_of_share(p: float, n: float, z: float = Z95) -> tuple[float, float]:
+    """The same of a share that is known as well as one of `n` samples, which need not be whole."""
+    slack = z * z / n
     centre, half = p + slack / 2, z * math.sqrt(p * (1 - p) / n + slack / (4 * n))
-    low = 0.0 if hits == 0 else (centre - half) / (1 + slack)
-    return low, 1.0 if hits == n else (centre + half) / (1 + slack)
+    low = 0.0 if p == 0 else (centre - half) / (1 + slack)
+    return low, 1.0 if p == 1 else (centre + half) / (1 + slack)

@@ -37,7 +37,7 @@ class FactorProbeRun(Task):
     noun = "probe"
     weights = True
     world: Folder
-    steps: int = 150
+    steps: int = 200
     batch: int = 48
     lr: float = 4e-3
     seed: int = 0

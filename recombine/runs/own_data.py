@@ -77,5 +77,5 @@ def _training(recipe: Recipe, scale: str) -> dict[str, Any]:
     return made | {
         "pool": min(recipe.pool, max(64, POOL * max(seen))),
         "evaluation.checkpoints": 3,
-        "evaluation.probe_steps": 150,
+        "evaluation.probe_steps": 200,
     }

@@ -24,7 +24,7 @@ from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import code
 from recombine.worlds.folder import Folder
 
-STEPS = 150
+STEPS = 200
 """Updates of each network of a probe."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from recombine.config import UsageError
-from recombine.metrics.intervals import wilson
+from recombine.metrics.intervals import wilson, wilson_of_share
 from recombine.scoring.probes import Reader
 from recombine.store import Row
 from recombine.worlds.datasets.dataset import Picture, picture_digest
@@ -123,26 +123,19 @@ def by_level(rows: Iterable[Row]) -> dict[int, list[Row]]:
 
 def level_estimate(rows: Sequence[Row]) -> dict[str, Any]:
     """The mean over a level's compositions that have pictures, each counting alike, with a 95 %
-    interval: the mean of their Beta posteriors (Jeffreys), matched by a Beta distribution."""
-    from scipy.stats import beta
-
+    interval: Wilson's, for as many pictures as would know a share as well as the Beta posteriors
+    (Jeffreys) of these compositions know their mean."""
     there = [(round(r["joint"] * r["n"]), r["n"]) for r in rows if r["n"]]
     if not there:
         return {"mean": None, "low": 0.0, "high": 1.0, "n": 0, "compositions": 0, "of": len(rows)}
     hits, n = np.array(there, float).T
     a, b = hits + 0.5, n - hits + 0.5
-    mean = (a / (a + b)).mean()
+    likely = (a / (a + b)).mean()
     variance = (a * b / ((a + b) ** 2 * (a + b + 1))).sum() / len(n) ** 2
-    size = mean * (1 - mean) / variance - 1
-    low, high = beta.ppf((0.025, 0.975), mean * size, (1 - mean) * size)
-    return {
-        "mean": float((hits / n).mean()),
-        "low": 0.0 if not hits.any() else float(low),
-        "high": 1.0 if (hits == n).all() else float(high),
-        "n": int(n.sum()),
-        "compositions": len(there),
-        "of": len(rows),
-    }
+    mean, as_many = float((hits / n).mean()), float(likely * (1 - likely) / variance - 2)
+    low, high = wilson_of_share(mean, as_many)
+    facts = {"n": int(n.sum()), "compositions": len(there), "of": len(rows)}
+    return {"mean": mean, "low": low, "high": high, **facts}
 
 
 def stream(pictures: Iterator[Picture], index: Index) -> Iterator[tuple[Picture, Sequence[int]]]:
