@@ -13,6 +13,8 @@ from recombine.runs.rescoring import kept_runs, recipe_of
 from recombine.scoring.prompts import labels_of
 from recombine.store import read_json, write_json
 
+KEPT = 32
+"""Pictures of each composition."""
 NAMES = {
     "head/categorical": ("maskgit", "MaskGIT: a category for every masked token"),
     "head/mixture": ("givt", "GIVT: a mixture of Gaussians for every masked token"),
@@ -27,7 +29,7 @@ def main(runs: Path, board: Path) -> None:
         objective = to_json(recipe.objective)
         kind = objective.get("head", {}).get("type", objective["type"])
         name, about = NAMES[kind]
-        images = read_kept(sorted((folder / "samples").glob("step_*.npz"))[-1])
+        images = read_kept(sorted((folder / "samples").glob("step_*.npz"))[-1])[:, :KEPT]
         labels = [labels_of(recipe.world.space, c) for c in recipe.world.space.compositions]
         arrays = {k: np.repeat([one[k] for one in labels], images.shape[1]) for k in labels[0]}
         pixels = (images.flatten(0, 1) * 255).round().byte().numpy()

@@ -79,7 +79,10 @@ class Composing:
     @property
     def doubt(self) -> str:
         """Why the primary probe is not to be believed, in one line; empty if it is."""
-        real = {c: self.accuracy(c, "probe") for c in self.world.present}
+        known = {c: self.accuracy(c, "probe") for c in self.world.present}
+        real = {c: share for c, share in known.items() if share is not None}
+        if not real:
+            return "no real pictures were held out: it is unknown how well the primary probe reads"
         worst, name = min(real, key=real.get), self.world.space.describe
         if real[worst] < TRUST:
             share = f"{real[worst]:.0%} of real {name(worst)} pictures"

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from recombine.config import ALWAYS, config
+from recombine.config import ALWAYS, UsageError, config
 from recombine.metrics.corrupted import spoiled, worn
 from recombine.metrics.factor_probe import CHANGES, NEVER, FactorNets, FactorProbe, changed, fitted
 from recombine.metrics.intervals import wilson
@@ -42,6 +42,13 @@ class FactorProbeRun(Task):
     lr: float = 4e-3
     seed: int = 0
     version: int = field(default=VERSION, metadata=ALWAYS)
+
+    def check(self) -> None:
+        if not len(self.world.part_of("held-out").shelf.factors):
+            raise UsageError(
+                f"{self.world.path}: a probe needs three pictures or more of some composition, so "
+                "that it can be checked on pictures it was not trained on"
+            )
 
     def net(self) -> FactorNets:
         with torch.random.fork_rng(devices=[]):
@@ -199,6 +206,8 @@ def left_out(present: Sequence[Composition], sizes: Sequence[int]) -> list[Compo
 
 def held_out_accuracy(probe: Probe, folder: Folder, split: Split, device: Any) -> list[Row]:
     """Rows of kind probe: what it reads on pictures it was not trained on, each once."""
+    if not len(folder.part_of("held-out").shelf.factors):
+        return []
     data, space = Pictures.of(folder.part_of("held-out"), device), folder.space
     correct = torch.cat([probe(some) for some in data.images.split(1024)]) == data.factors
     rows = []

@@ -32,7 +32,25 @@ def fitting(settings: Any, changes: tuple[str, ...], scale: str) -> tuple[str, .
     if not isinstance(recipe.world, Folder):
         return ()
     made = _net(recipe, scale) | _training(recipe, scale)
-    return tuple(f"recipe.{path}={value}" for path, value in made.items() if not _set(path, given))
+    chosen = tuple(
+        f"recipe.{path}={value}" for path, value in made.items() if not _set(path, given)
+    )
+    if scale != "smoke":
+        _check(override(settings, *chosen, *changes).recipe)
+    return chosen
+
+
+def _check(recipe: Recipe) -> None:
+    """A patch with more numbers than the network is wide cannot be drawn: refused before
+    training."""
+    if not isinstance(recipe.net, DiTConfig) or not isinstance(recipe.tokenizer, Pixels):
+        return
+    numbers, width = recipe.shape[0] * recipe.net.patch**2, recipe.net.transformer.width
+    if numbers > width:
+        raise UsageError(
+            f"patch {recipe.net.patch}: {numbers} numbers in a patch do not fit through a network "
+            f"{width} wide; set a smaller patch or transformer.width to {numbers} or more"
+        )
 
 
 def _set(path: str, given: dict[str, str]) -> bool:

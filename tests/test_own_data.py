@@ -1,0 +1,95 @@
+"""Training on one's own pictures: settings follow from the pictures, what cannot work is refused
+before, and a probe reads combinations that it was not trained on."""
+
+import pytest
+import torch
+from own_pictures import make
+from PIL import Image
+
+from recombine.config import UsageError, override
+from recombine.metrics.factor_probe import CHANGES, changed, fitted
+from recombine.pipeline.plan import Command, planned
+from recombine.rng import seeded
+from recombine.runs.factor_probes import left_out
+from recombine.runs.own_data import fitting
+from recombine.studies.composition import settings
+from recombine.worlds.folder import Folder
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("own") / "set", 60, lacks=(("bar", "green"),), side=48)
+
+
+def chosen(own, *changes, scale="laptop"):
+    return dict(a.split("=") for a in fitting(settings(scale), (f"world={own}", *changes), scale))
+
+
+def test_settings_follow_from_the_pictures_and_the_user_overrules_them(own):
+    found = chosen(own)
+    assert found["recipe.net.patch"] == "6"
+    assert int(found["recipe.net.transformer.width"]) >= 3 * 6**2
+    assert "recipe.train.steps" in found
+    assert "recipe.net.patch" not in chosen(own, "patch=4")
+    assert "recipe.train.steps" not in chosen(own, "recipe.train.steps=7")
+    assert chosen(own, scale="smoke") == {"recipe.net.patch": "6"}
+    assert fitting(settings("laptop"), ("train.steps=3",), "laptop") == ()
+    recipe = override(
+        settings("laptop"), *(f"{k}={v}" for k, v in found.items()), f"world={own}"
+    ).recipe
+    recipe.check()
+
+
+def test_a_plan_on_own_pictures_is_complete_and_says_what_was_chosen(own):
+    (plan,) = planned(Command(("composition",), "laptop", 1, (f"world={own}",)))
+    assert plan.settings.recipe.net.patch == 6
+    assert any("patch=6" in line for line in plan.fitted)
+
+
+def test_more_numbers_in_a_patch_than_the_network_is_wide_are_refused(own, tmp_path):
+    with pytest.raises(UsageError, match="768 numbers in a patch do not fit through a network"):
+        chosen(own, "patch=16")
+    Image.new("RGB", (514, 514)).save(tmp_path / "a.png")
+    Image.new("RGB", (514, 514)).save(tmp_path / "b.png")
+    (tmp_path / "factors.csv").write_text("file,shape\na.png,cup\nb.png,bowl\n")
+    with pytest.raises(UsageError, match=r"set world\.size=64"):
+        chosen(tmp_path)
+
+
+def test_parts_are_apart_and_keep_every_combination_in_training(own):
+    folder = Folder.open(own)
+    train, held = folder.part_of("train"), folder.part_of("held-out")
+    rows = [set(f.shelf.picture.tolist()) for f in (train, held)]
+    assert not rows[0] & rows[1]
+    assert len(rows[0]) + len(rows[1]) == 60
+    assert train.present == folder.present
+    assert len(rows[1]) >= 10
+
+
+def test_at_most_so_many_pictures_of_each_combination_are_kept(own):
+    few = Folder.open(own, most=3)
+    assert set(few.counts.values()) == {3}
+    assert few.content != Folder.open(own).content
+
+
+def test_what_is_left_out_leaves_every_value():
+    present = [(a, b) for a in range(3) for b in range(3) if (a, b) != (2, 2)]
+    out = left_out(present, (3, 3))
+    assert len(out) == 1
+    rest = [c for c in present if c not in out]
+    assert all({c[k] for c in rest} == {0, 1, 2} for k in (0, 1))
+    assert left_out([(0, 0), (1, 1)], (2, 2)) == []
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_pictures_stay_pictures(change):
+    images = torch.rand(4, 3, 12, 10, generator=seeded(0))
+    made = changed(images, change, seeded(1))
+    assert made.shape == images.shape
+    assert 0 <= float(made.min()) <= float(made.max()) <= 1
+    assert torch.equal(made, images) == (change == "none")
+
+
+def test_a_probe_looks_at_small_pictures_only():
+    assert fitted(torch.rand(2, 1, 20, 30)).shape == (2, 3, 20, 30)
+    assert fitted(torch.rand(2, 3, 96, 192)).shape == (2, 3, 24, 48)
