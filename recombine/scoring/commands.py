@@ -9,6 +9,7 @@ import typer
 
 from recombine.config import UsageError
 
+OutOption = Annotated[Path, typer.Option(help="Where the page goes, and probes.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
 
@@ -71,7 +72,7 @@ def leaderboard(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="board.json, and a folder per submission.")
     ],
-    out: Annotated[Path | None, typer.Option(help="Where the page goes; default: DIR.")] = None,
+    out: OutOption = Path("out/leaderboard"),
     device: DeviceOption = "auto",
 ) -> None:
     """Every submission under every probe, computed from its pictures; a page."""
@@ -79,7 +80,7 @@ def leaderboard(
     from recombine.scoring.leaderboard import lines
 
     print("\n".join(lines(score(directory, out, device=device))))
-    print(f"page: {((out or directory) / 'index.html').resolve()}")
+    print(f"page: {(out / 'index.html').resolve()}")
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -49,12 +49,12 @@ class Entry:
 
 
 def leaderboard(
-    directory: str | Path, out: str | Path | None = None, steps: int = 0, device: str = "auto",
+    directory: str | Path, out: str | Path = "out/leaderboard", steps: int = 0, device: str = "auto",
     runtime: Runtime | None = None, readers: Callable[..., list[Reader]] = find_readers,
 ) -> list[Entry]:  # fmt: skip
     """Score all submissions of a folder by every probe; `out` gets rows.parquet and index.html."""
     root, runtime = Path(directory), runtime or Runtime.find(device)
-    target = Path(out) if out is not None else root
+    target = Path(out)
     board = _board(root)
     reference = _reference(root, board)
     probes = readers(
