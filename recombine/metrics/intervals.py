@@ -11,7 +11,7 @@ TRUST = 0.95
 def wilson(hits: SupportsInt, n: SupportsInt, z: float = Z95) -> tuple[float, float]:
     """Wilson's interval of a proportion, `hits` of `n` independent samples; (0, 1) for n = 0."""
     hits, n = int(hits), int(n)
-    return wilson_of_share(hits / n, n, z) if n else (0.0, 1.0)
+    return wilson_of_share(hits / n, float(n), z) if n else (0.0, 1.0)
 
 
 def wilson_of_share(p: float, n: float, z: float = Z95) -> tuple[float, float]:

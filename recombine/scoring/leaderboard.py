@@ -164,7 +164,9 @@ def _real(rows: Sequence[Row]) -> dict[str, float]:
 def lines(entries: Sequence[Entry]) -> list[str]:
     """The table as text, by every probe."""
     probes = list(entries[0].levels)
-    width = max(len(e.name) for e in entries) + 2
+    width = (
+        max(len(name) for name in (*(e.name for e in entries), *(f"{p} probe" for p in probes))) + 2
+    )
     made = []
     for probe in probes:
         levels = sorted(entries[0].levels[probe])
