@@ -41,7 +41,7 @@ def main(runs: Path, board: Path) -> None:
         commit = str(done.get("commit", done.get("provenance", {}).get("commit", "")))
         card = {"name": name, "about": about, "trained_on": "4 of 8 compositions of Shapes2D"}
         write_json(target / "card.json", card | facts | {"commit": commit})
-        title = "Four families on Shapes2D, laptop scale: which compose?"
+        title = "Families of models on Shapes2D, laptop scale: which compose?"
         about_board = {"title": title, "world": to_json(recipe.world), "probe_steps": 800}
         write_json(board / "board.json", about_board)
 
