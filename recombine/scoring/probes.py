@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Int
 from PIL import Image
 
-from recombine.config import UsageError
+from recombine.config import UsageError, digest
 from recombine.metrics.probes import Probe
 from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import folder_of
@@ -65,6 +65,7 @@ def world_readers(world: World, steps: int, out: Path, runtime: Runtime) -> list
     names = {
         p.name: folder_of(t, out).digest for p, t in zip((open_set, linear), tasks, strict=True)
     }
+    names |= {"cnn": names["open-set"], "oracle": digest(world)}
     oracle = [Oracle(world)] if world.readable else []
     probes: list[Probe] = [open_set, open_set.closed_set(), *oracle, linear]
     side, device = world.image_shape[1:], runtime.device
@@ -72,7 +73,7 @@ def world_readers(world: World, steps: int, out: Path, runtime: Runtime) -> list
         Reader(
             p.name,
             tensor_reader(p, side, device),
-            f"{names.get(p.name, names['open-set'])}-{p.name}",
+            f"{names[p.name]}-{p.name}",
         )
         for p in probes
     ]
