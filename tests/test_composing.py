@@ -92,9 +92,9 @@ class ByShade:
 
 @pytest.fixture
 def lacking(tmp_path) -> Folder:
-    """Two pictures of every cup and bowl, but of no red bowl."""
+    """Three pictures of every cup and bowl, but of no red bowl."""
     rows = ["file,what,color"]
-    for i, (what, color) in enumerate([("cup", "blue"), ("cup", "red"), ("bowl", "blue")] * 2):
+    for i, (what, color) in enumerate([("cup", "blue"), ("cup", "red"), ("bowl", "blue")] * 3):
         Image.new("RGB", (20, 20), (10 * i, 0, 0)).save(tmp_path / f"{i}.png")
         rows.append(f"{i}.png,{what},{color}")
     (tmp_path / "factors.csv").write_text("\n".join(rows) + "\n")
@@ -122,8 +122,8 @@ def test_pictures_drawn_earlier_are_found_by_the_names_of_factors_and_values(lac
         match="has 0 pictures of red bowl, not 1; its values are what cup/bowl, color blue/red",
     ):
         draw((1, 1), 1)
-    with pytest.raises(UsageError, match="has 2 pictures of red cup, not 3; take a smaller count"):
-        draw((1, 0), 3)
+    with pytest.raises(UsageError, match="has 3 pictures of red cup, not 4; take a smaller count"):
+        draw((1, 0), 4)
     with pytest.raises(UsageError, match="its table has no column shape"):
         drawn(lacking, WORLD)
 

@@ -72,7 +72,7 @@ class FactorProbe:
         return replace(self, name=name)
 
 
-def fitted(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b 3 h w"]:
+def fitted(images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b 3 _ _"]:
     """Three channels, and no side longer than the probe looks at."""
     images = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
     longest = max(images.shape[2:])
