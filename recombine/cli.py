@@ -32,7 +32,14 @@ SetOption = Annotated[
         "--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.train.steps=500."
     ),
 ]
-WorkersOption = Annotated[int, typer.Option(help="How many runs are trained at the same time.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        help="How many runs are trained at the same time; by itself two on a CPU for long work at "
+        "laptop scale, else one.",
+        show_default=False,
+    ),
+]
 EngineOption = Annotated[str, typer.Option(help="Where workers run: local, slurm or ray.")]
 FreshOption = Annotated[
     bool, typer.Option("--fresh", help="Train again even where a run is on disk.")
@@ -138,12 +145,15 @@ def run(
     out: OutOption = Path("out"),
     set_: SetOption = [],  # noqa: B006
     fresh: FreshOption = False,
-    workers: WorkersOption = 1,
+    workers: WorkersOption = None,
     engine: EngineOption = "local",
 ) -> None:
     """Train or compute what is missing, measure, judge, and write the report."""
     scale = _known(scale)
-    for option, value in (("--seeds", seeds or 1), ("--workers", workers)):
+    for option, value in (
+        ("--seeds", seeds or 1),
+        ("--workers", 1 if workers is None else workers),
+    ):
         if value < 1:
             raise UsageError(f"{option} {value}: must be positive")
     from recombine.api import run_command
@@ -151,20 +161,24 @@ def run(
     from recombine.studies import expanded
 
     count = seeds or SEEDS[scale]
-    command = Command(tuple(expanded(names)), scale, count, tuple(set_), device, str(out), workers)
+    command = Command(
+        tuple(expanded(names)), scale, count, tuple(set_), device, str(out), workers or 0
+    )
     if folders := run_command(command, engine, fresh):
         _print_summary(folders)
         print(f"\nReport: {(out / 'index.html').resolve()}")
 
 
 def _print_summary(folders: list[Path]) -> None:
+    """First, of all studies, whether what was seen was learned; then doubts, numbers, claims."""
     from recombine.analysis.levels import summary
     from recombine.analysis.table import read_table
     from recombine.report.claims import print_claims
 
-    for folder in folders:
-        for line in summary(read_table(folder / "rows.parquet")):
-            print(f"{folder.name}: {line}")
+    lines = [(f.name, summary(read_table(f / "rows.parquet"))) for f in folders]
+    said = [(name, line) for name, some in lines for line in some]
+    for name, line in sorted(said, key=lambda both: "(late means" in both[1]):
+        print(f"{name}: {line}")
     print_claims([f / "claims.json" for f in folders], brief=True)
 
 

@@ -18,6 +18,37 @@ from recombine.provenance import commit
 from recombine.rng import seeded
 
 
+@dataclass
+class Pace:
+    """How far a whole command is, in the units of `Task.cost`: `cost` of the task that runs,
+    `ahead` of all after it, `done` of those that this process has finished."""
+
+    workers: int = 1
+    done: float = 0.0
+    cost: float = 0.0
+    ahead: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+
+    def start(self, cost: float, ahead: float) -> None:
+        self.done, self.cost, self.ahead = self.done + self.cost, cost, ahead
+
+    def left(self, share: float) -> str:
+        """The time that the command still takes, when so much of the running task is done; nothing
+        while too little is known."""
+        finished, spent = self.done + share * self.cost, time.monotonic() - self.began
+        if finished <= 0 or spent < 5:
+            return ""
+        todo = max((1 - share) * self.cost, ((1 - share) * self.cost + self.ahead) / self.workers)
+        return f"about {in_words(spent * todo / finished)} left in all"
+
+
+def in_words(seconds: float) -> str:
+    """42 s, 3 min, 1.5 h: as exact as a forecast is."""
+    if seconds < 90:
+        return f"{max(1, round(seconds)):d} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 @dataclass(frozen=True)
 class Runtime:
     """`compile` is a torch.compile mode ("" = off); `graphs` replays whole updates as CUDA graphs.
@@ -33,6 +64,7 @@ class Runtime:
     quiet: bool = False
     label: str = ""
     tensorboard: str = ""
+    pace: Pace = field(default_factory=Pace, compare=False)
 
     @staticmethod
     def find(name: str = "auto", **options: Any) -> "Runtime":
@@ -102,15 +134,15 @@ class Runtime:
     def progress(
         self, label: str, total: int, done: int = 0
     ) -> Iterator[Callable[[int, str], None]]:
-        """A bar on a terminal, a plain line now and then otherwise: `with runtime.progress(...) as
-        bar: bar(step, text)`."""
+        """A bar on a terminal, a plain line now and then otherwise, with the time that is left for
+        the whole command: `with runtime.progress(...) as bar: bar(step, text)`."""
         if self.quiet or self.rank > 0:
             yield lambda step, text: None
         elif sys.stderr.isatty() and not self.label:
-            with _bar(label, total, done) as bar:
+            with _bar(label, total, done, self.pace) as bar:
                 yield bar
         else:
-            yield _lines(self.label + label, total)
+            yield _lines(self.label + label, total, self.pace)
 
     def board(self, run: str, row: dict[str, Any]) -> None:
         """The row to TensorBoard, where that is installed and a folder was named."""
@@ -137,36 +169,31 @@ def find_device(name: str) -> torch.device:
 
 
 @contextmanager
-def _bar(label: str, total: int, done: int) -> Iterator[Callable[[int, str], None]]:
+def _bar(label: str, total: int, done: int, pace: Pace) -> Iterator[Callable[[int, str], None]]:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[text]}"),
+        TextColumn("{task.fields[text]}  {task.fields[left]}"),
     )
-    with Progress(
-        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
-    ) as progress:
-        task = progress.add_task(label, total=total, completed=done, text="")
-        yield lambda step, text: progress.update(task, completed=step, text=text)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=total, completed=done, text="", left="")
+        yield lambda step, text: progress.update(
+            task, completed=step, text=text, left=pace.left(step / total)
+        )
 
 
-def _lines(label: str, total: int, every: float = 10.0) -> Callable[[int, str], None]:
+def _lines(label: str, total: int, pace: Pace, every: float = 10.0) -> Callable[[int, str], None]:
     last = [time.monotonic()]
 
     def line(step: int, text: str) -> None:
         if time.monotonic() - last[0] > every or step == total:
             last[0] = time.monotonic()
-            print(f"{label}  {step}/{total}  {text}", file=sys.stderr, flush=True)
+            words = (f"{step}/{total}", text, pace.left(step / total))
+            print("  ".join((label, *filter(None, words))), file=sys.stderr, flush=True)
 
     return line
 

@@ -2,6 +2,7 @@
 cannot use."""
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def refused(result: tuple[int, str, str], *says: str) -> None:
 
 
 WRONG = [
-    (("run", "nothing"), ("no study 'nothing'", "tour, composition")),
+    (("run", "nothing"), ("no study 'nothing'", "tour, two-models")),
     (("run", "objektives"), ("did you mean objectives?",)),
     (("run", "composition", "--engine", "slrum"), ("--engine slrum", "did you mean slurm?")),
     (("run", "composition", "--set", "recipe.train.stpes=3"), ("did you mean steps?",)),
@@ -376,3 +377,12 @@ def test_one_study_is_printed_whole_and_every_setting_it_names_can_be_set(call):
     words = call("list", "conditioning")[1]
     assert all(word in words for word in ("recipe.train.lr", "D5", "laptop"))
     assert call("list", "nosuch")[0] == call("list", "jepa", "--scale", "big")[0] == 2
+
+
+def test_what_was_not_learned_is_the_first_thing_said(call, out):
+    """Before any number, of whichever study."""
+    first, *rest = call(*smoke(out))[1].splitlines()
+    assert re.fullmatch(
+        r"composition: .* has not learned the seen compositions \(0\.\d\d\): .*", first
+    )
+    assert any("late means" in line for line in rest)

@@ -15,10 +15,10 @@ import pytest
 from recombine.config import UsageError, config
 from recombine.pipeline.executor import execute, is_finished, obtain
 from recombine.pipeline.job import Job, Task, ancestors, described, digest_of, folder_of
-from recombine.pipeline.plan import Command, missing, planned, ready
+from recombine.pipeline.plan import Command, missing, planned, ready, titles
 from recombine.pipeline.run import collect, run
 from recombine.pipeline.worker import carry_out
-from recombine.runtime import Runtime
+from recombine.runtime import Pace, Runtime, in_words
 from recombine.store import RunFolder
 
 QUIET = Runtime(quiet=True)
@@ -377,3 +377,25 @@ def test_labels_are_columns_and_not_part_of_a_name():
     one, two = Job.of(Root(), variant="a", seed=1), Job.of(Root(), variant="b", seed=2)
     assert digest_of(one.task) == digest_of(two.task)
     assert (one.title, two.title) == ("a, seed 1", "b, seed 2")
+
+
+def test_the_time_left_is_that_of_the_whole_command():
+    """3 units in 30 seconds: a unit takes 10."""
+    pace = Pace(began=time.monotonic() - 30)
+    pace.start(2.0, 8.0)
+    pace.start(2.0, 6.0)
+    assert pace.left(0.5) == "about 70 s left in all"
+    shared = Pace(workers=2, began=time.monotonic() - 30)
+    shared.start(2.0, 8.0)
+    shared.start(2.0, 6.0)
+    assert shared.left(0.5) == "about 35 s left in all"
+    assert Pace(began=time.monotonic() - 1, done=1.0, ahead=1.0).left(0.0) == ""
+    assert [in_words(s) for s in (0.2, 80.0, 200.0, 7200.0)] == ["1 s", "80 s", "3 min", "2.0 h"]
+
+
+def test_progress_names_the_study_and_the_run_in_words(study, tmp_path):
+    (plan,) = planned(command(study, tmp_path))
+    named = titles([plan])
+    assert set(ancestors(plan.tasks)) == set(named)
+    assert all(title.startswith(f"{plan.study.name}: ") for title in named.values())
+    assert not any(digest_of(task)[:6] in title for task, title in named.items())

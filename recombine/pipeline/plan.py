@@ -106,12 +106,14 @@ def ready(tasks: list[Task]) -> list[Task]:
 
 
 def titles(plans: Iterable[Planned]) -> dict[Task, str]:
-    """What progress lines call each task: study, variant and seed where a study lists it, else what
-    it is."""
+    """What progress lines call each task: its study, and variant and seed where the study lists
+    it, else what it is."""
     named: dict[Task, str] = {}
     for plan in plans:
         for job in plan.jobs:
             named.setdefault(job.task, f"{plan.study.name}: {job.title}")
+        for task in ancestors(plan.tasks):
+            named.setdefault(task, f"{plan.study.name}: {task.noun}")
     return named
 
 

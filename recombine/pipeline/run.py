@@ -16,6 +16,9 @@ from recombine.pipeline.worker import TaskFailed, carry_out, known_failures, rai
 from recombine.runtime import Runtime
 from recombine.store import Row
 
+LONG_WORK = 5000.0
+"""The cost of tasks from which on a second worker pays for its start: a few hundred updates."""
+
 
 def run(
     command: Command, engine: str, fresh: bool, runtime: Runtime, plans: list[Planned] | None = None
@@ -25,17 +28,29 @@ def run(
     plans, out = plans or planned(command), Path(command.out)
     if fresh:
         erase(plans, out, runtime)
+    command = replace(command, workers=command.workers or _suitable(command, plans, runtime))
     if engine == "local" and command.workers == 1:
         yield from _in_this_process(plans, out, runtime)
     else:
         yield from _by_workers(command, plans, engine, runtime)
 
 
+def _suitable(command: Command, plans: list[Planned], runtime: Runtime) -> int:
+    """How many workers where nobody says: two on a CPU for long work at laptop scale, for small
+    networks gain little from a second core; else one."""
+    todo = missing([t for plan in plans for t in plan.tasks], Path(command.out))
+    long = command.scale == "laptop" and sum(t.cost for t in todo) > LONG_WORK
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    alone = int(os.environ.get("WORLD_SIZE", 1)) == 1 and runtime.device.type == "cpu"
+    return 2 if long and alone and (cores or 1) > 1 else 1
+
+
 def _in_this_process(plans: list[Planned], out: Path, runtime: Runtime) -> Iterator[Planned]:
     failed = None
-    for plan in plans:
+    for i, plan in enumerate(plans):
+        later = sum((t.cost for p in plans[i + 1 :] for t in missing(p.tasks, out)), 0.0)
         try:
-            carry_out(plan.tasks, out, runtime, titles(plans))
+            carry_out(plan.tasks, out, runtime, titles(plans), after=later)
         except (TaskFailed, UsageError) as error:
             failed = failed or error
             continue

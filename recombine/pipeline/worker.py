@@ -21,7 +21,7 @@ from recombine.pipeline.executor import execute
 from recombine.pipeline.job import Task, digest_of
 from recombine.pipeline.lease import LeaseLost, Watcher
 from recombine.pipeline.plan import Command, missing, planned, ready, title_of, titles
-from recombine.runtime import Runtime
+from recombine.runtime import Pace, Runtime
 from recombine.store import read_json, write_json
 
 IDLE = 0.2
@@ -49,9 +49,10 @@ def carry_out(
     runtime: Runtime,
     named: dict[Task, str],
     failures: Path | None = None,
+    after: float = 0.0,
 ) -> None:
     """Run all tasks and what they need. TaskFailed where some cannot be done; the others are done
-    first."""
+    first. `after`: the cost of what this process has to do when they are done."""
     tasks, watcher, failed = list(tasks), Watcher(), {}
     while True:
         runtime.barrier()
@@ -61,7 +62,13 @@ def carry_out(
         free = [t for t in ready(_possible(todo, failed)) if digest_of(t) not in failed]
         if not free and not _held_by_others(todo, failed):
             break
-        if not any(_attempt(task, out, runtime, named, watcher, failures, failed) for task in free):
+        ahead = sum(t.cost for t in todo) + after
+        for task in free:
+            runtime.pace.start(task.cost, ahead - task.cost)
+            if _attempt(task, out, runtime, named, watcher, failures, failed):
+                break
+            runtime.pace.cost = 0.0
+        else:
             time.sleep(IDLE)
     raise_first(failed)
 
@@ -143,7 +150,8 @@ def _runtime(command: Command, index: int) -> Runtime:
     spread = command.device in ("auto", "cuda") and gpus > 1
     device = f"cuda:{index % gpus}" if spread else command.device
     board = str(Path(command.out) / "tensorboard")
-    return Runtime.find(device, label=f"[{index}] ", tensorboard=board)
+    pace = Pace(command.workers)
+    return Runtime.find(device, label=f"[{index}] ", tensorboard=board, pace=pace)
 
 
 def stop_with_parent() -> None:

@@ -51,13 +51,20 @@ def _usual() -> TrainConfig:
 class ProbeRun(Task):
     """A probe to be trained on real pictures of every composition of a world."""
 
-    noun = "probe"
     weights = True
     world: World
     kind: Kind = "linear"
     train: TrainConfig = field(default_factory=_usual)
     seed: int = 0
     version: int = field(default=VERSION, metadata=ALWAYS)
+
+    @property
+    def noun(self) -> str:
+        return f"{self.kind} probe"
+
+    @property
+    def cost(self) -> float:
+        return (5.0 if self.kind != "linear" else 1.0) * self.train.steps
 
     @staticmethod
     def of(world: World, kind: Kind, steps: int, lr: float = 2e-3) -> "ProbeRun":
