@@ -1,12 +1,13 @@
 # make run   the tour: every pillar once, with a report (about five minutes on two CPU cores, after installation)
 # make test  lint, format check and the whole test suite
 # make docs  the documentation as a site, build/docs/index.html; it can be read without a network
+# make fuzz  hostile command lines, results folders and damaged runs; make mutants: faults in the source
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out
 READY = $(VENV)/.ready
 
-.PHONY: run test types docs readme notebooks clean
+.PHONY: run test fuzz mutants types docs readme notebooks clean
 
 run: $(READY)
 	$(VENV)/bin/recombine run tour --scale laptop --out $(OUT)
@@ -15,6 +16,15 @@ test: $(READY)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile
+
+fuzz: $(READY)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python scripts/fuzz_commands.py 1000
+	OMP_NUM_THREADS=1 $(VENV)/bin/python scripts/fuzz_folders.py 500
+	OMP_NUM_THREADS=1 $(VENV)/bin/python scripts/faults.py 200
+
+mutants: $(READY)
+	OMP_NUM_THREADS=1 nice -n 15 $(VENV)/bin/python scripts/mutants.py --named
+	OMP_NUM_THREADS=1 nice -n 15 $(VENV)/bin/python scripts/mutants.py
 
 readme: $(READY)
 	$(VENV)/bin/python scripts/readme.py

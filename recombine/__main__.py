@@ -1,5 +1,18 @@
 """`python -m recombine`, also under torchrun."""
 
-from recombine.cli import main
+import sys
 
-main()
+
+def start() -> None:
+    """The command; Ctrl-C while it is loading is one line too."""
+    try:
+        from recombine.cli import main
+
+        main()
+    except KeyboardInterrupt:
+        print("recombine: stopped", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    start()

@@ -11,6 +11,7 @@ import typer
 
 from recombine.api import SEEDS
 from recombine.config import UsageError, nearest
+from recombine.files import printable
 from recombine.scoring.commands import add_commands
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -178,7 +179,7 @@ def _print_summary(folders: list[Path]) -> None:
     lines = [(f.name, summary(read_table(f / "rows.parquet"))) for f in folders]
     said = [(name, line) for name, some in lines for line in some]
     for name, line in sorted(said, key=lambda both: "(late means" in both[1]):
-        print(f"{name}: {line}")
+        print(printable(f"{name}: {line}"))
     print_claims([f / "claims.json" for f in folders], brief=True)
 
 
@@ -247,7 +248,7 @@ def check(
 
     asked = tuple(name.strip() for name in factors.split(",") if name.strip())
     for line in describe(folder, table, asked, size or None, pictures):
-        print(line)
+        print(printable(line))
 
 
 @app.command()
@@ -360,5 +361,6 @@ def _stop_other(error: Exception) -> None:
 
 
 def _stop(text: str, status: int) -> None:
-    print(f"recombine: {' '.join(text.split())}", file=sys.stderr)
+    line = printable(" ".join(text.split()))
+    print(f"recombine: {line}".encode(errors="backslashreplace").decode(), file=sys.stderr)
     sys.exit(status)

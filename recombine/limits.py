@@ -16,8 +16,15 @@ DEFAULTS = {
     "RECOMBINE_MAX_BYTES": 8_000_000_000,  # of one file
     "RECOMBINE_MAX_ROWS": 50_000_000,  # of one table
     "RECOMBINE_MAX_COMPOSITIONS": 10_000,  # that a study enumerates
+    "RECOMBINE_MAX_CHECKPOINTS": 10_000,  # of one run
+    "RECOMBINE_MAX_RUNS": 100_000,  # of one study
+    "RECOMBINE_MAX_DAYS": 365,  # of one run
     "RECOMBINE_MAX_MEMORY": 0,  # bytes that one run may need; 0: what this machine has free
 }
+
+SPEED = 1e15
+"""Operations a second that no machine exceeds by much: what takes too long at this speed is
+refused."""
 
 
 def limit(name: str) -> int:
@@ -46,6 +53,26 @@ def memory() -> int:
         return most
     free = [_meminfo(), _cgroup()]
     return min((n for n in free if n), default=2**63)
+
+
+def check_memory(need: int, what: str) -> None:
+    """UsageError, with the estimate, where `what` cannot fit into memory."""
+    if need > (free := memory()):
+        raise UsageError(
+            f"{what} needs at least {amount(need)} of memory, and {amount(free)} are free; choose "
+            "smaller settings, or set RECOMBINE_MAX_MEMORY (bytes)"
+        )
+
+
+def check_time(operations: float, what: str) -> None:
+    """UsageError, with the estimate, where `what` would take longer than allowed even at
+    `SPEED`."""
+    days = operations / SPEED / 86400
+    if days > (most := limit("days")):
+        raise UsageError(
+            f"{what} takes at least {days:.3g} days at {SPEED:.0e} operations a second, and "
+            f"RECOMBINE_MAX_DAYS allows {most}"
+        )
 
 
 def _meminfo() -> int:

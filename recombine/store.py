@@ -5,102 +5,44 @@ safetensors, never a pickle.
 rows.jsonl          what it logged and measured, one JSON object a line samples/            sheets
 of samples state.safetensors   everything the next update depends on; progress.json beside it
 model.safetensors   the weights (moving average) at the end done.json           written last:
-provenance, and the checksum of every file that others read
+provenance, the checksum of every file of the run, and its own
 """
 
-import hashlib
 import json
-import os
 import struct
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from recombine.config import UsageError, from_json, to_json
+from recombine.files import (
+    Row,
+    checksum,
+    parse_rows,
+    read_bytes,
+    read_json,
+    read_rows,
+    refuse_links,
+    write_atomic,
+    write_json,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Row = dict[str, Any]
-CHECKED = ("rows.jsonl", "model.safetensors")
-"""Files of a finished run that others read; done.json holds their checksums."""
+AGAIN = "or use --fresh to make the run again"
 
 
-def write_atomic(path: Path, data: bytes | str) -> None:
-    """All of it or nothing, also when the process is killed or the disk is full. The temporary file
-    is created exclusively under a random name, so nothing that lies there is written through."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{path.name}.", suffix=".tmp", dir=path.parent
-        )
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
-    try:
-        with open(handle, "wb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
+class Saved(NamedTuple):
+    """A saved state: its tensors and step, the seconds spent, and which rows it was saved with."""
 
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def write_json(path: Path, value: Any) -> None:
-    write_atomic(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
-
-
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def read_json(path: Path) -> Any:
-    data = read_bytes(path)
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise UsageError(f"{path} is not valid JSON") from None
-
-
-def parse_rows(data: bytes, path: Path) -> list[Row]:
-    """The complete lines of a JSON-lines file; a last line cut off by a kill is left out."""
-    *lines, _cut = data.split(b"\n")
-    try:
-        rows = [json.loads(line) for line in lines]
-    except (ValueError, RecursionError):
-        rows = [None]
-    if not all(isinstance(row, dict) for row in rows):
-        raise UsageError(f"{path} is not valid JSON lines")
-    return rows
-
-
-def read_rows(path: Path) -> list[Row]:
-    return parse_rows(read_bytes(path), path) if path.exists() else []
-
-
-def checksum(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    tensors: dict[str, "Tensor"]
+    step: int
+    spent: dict[str, float]
+    rows: str
 
 
 @dataclass(frozen=True)
@@ -119,14 +61,24 @@ class RunFolder:
         return (self.path / "done.json").exists()
 
     def facts(self) -> Row:
-        """What done.json says; empty where the run is not done."""
+        """What done.json says, verified; empty where the run is not done."""
         path = self.path / "done.json"
-        found = read_json(path) if path.exists() else {}
-        if not isinstance(found, dict) or not isinstance(found.get("files", {}), dict):
-            raise UsageError(
-                f"{path} is damaged; delete {self.path} or use --fresh to make the run again"
-            )
+        if not path.exists():
+            return {}
+        found, damaged = read_json(path), f"{path} is damaged; delete {self.path} {AGAIN}"
+        if not isinstance(found, dict) or not _are_texts(found.get("files", {})):
+            raise UsageError(damaged)
+        if not _are_texts(found.get("parents", {})) or not _sealed(found):
+            raise UsageError(damaged)
         return found
+
+    def files(self, pattern: str) -> list[str]:
+        """The files of a finished run that fit a pattern, as `samples/*.png`, by its own list; of
+        one that is not finished, or older than the list, those that are there."""
+        facts = self.facts()
+        if "seal" in facts:
+            return sorted(n for n in facts["files"] if PurePath(n).match(pattern))
+        return sorted(str(p.relative_to(self.path)) for p in self.path.glob(pattern))
 
     @property
     def weights(self) -> str:
@@ -142,6 +94,7 @@ class RunFolder:
     def begin(self, config: Any) -> None:
         """Make the folder and write its config; a folder that is there must hold this very
         config."""
+        refuse_links(self.path, "samples")
         path = self.path / "config.json"
         if not path.exists():
             write_json(path, config)
@@ -154,10 +107,16 @@ class RunFolder:
     def erase(self) -> None:
         """Remove the run. done.json goes first, so that a kill in between leaves no run that seems
         whole."""
+        refuse_links(self.path)
         (self.path / "done.json").unlink(missing_ok=True)
         rmtree(self.path, ignore_errors=True)
 
+    def _check_there(self) -> None:
+        if not (self.path / "config.json").exists():
+            raise UsageError(f"{self.path} was removed while the run was at work; start it again")
+
     def append(self, rows: Iterable[Row]) -> None:
+        self._check_there()
         path = self.path / "rows.jsonl"
         try:
             with open(path, "a") as file:
@@ -175,51 +134,70 @@ class RunFolder:
             return read_rows(path)
         return parse_rows(self.verified("rows.jsonl"), path)
 
-    def rewind(self, step: int) -> None:
+    def rewind(self, step: int, known: str = "") -> None:
         """Forget what a run resumed at `step` will write again, the same: later training rows, and
-        measurements from `step` on (a kill may have cut one short)."""
-        kept = []
-        for row in self.rows():
-            if row["step"] < step or (row["step"] == step and row["kind"] == "train"):
+        measurements from `step` on (a kill may have cut one short). `known`: which rows the state
+        was saved with, so that none is lost or altered."""
+        path, kept = self.path / "rows.jsonl", []
+        data = read_bytes(path) if path.exists() else b""
+        if known:
+            data = data[: int(known.partition(":")[0])]
+            if _mark(data) != known:
+                raise UsageError(f"{path} was altered since the run stopped; use --fresh")
+        for row in parse_rows(data, path):
+            at = row.get("step")
+            if not isinstance(at, int):
+                raise UsageError(f"{path} has a row without a step; use --fresh")
+            if at < step or (at == step and row.get("kind") == "train"):
                 kept.append(row)
         self.write_rows(kept)
+
+    def steps_measured(self) -> set[int]:
+        """The steps of which it holds measurements."""
+        return {row["step"] for row in self.rows() if row.get("kind") != "train" and "step" in row}
 
     def save_state(
         self, tensors: dict[str, "Tensor"], step: int, spent: dict[str, float] | None = None
     ) -> None:
         """`spent`: the seconds it took so far, in a file of its own: equal runs have equal states,
         but not equal times."""
-        self._save("state.safetensors", tensors, step)
+        path = self.path / "rows.jsonl"
+        rows = _mark(read_bytes(path) if path.exists() else b"")
+        self._save("state.safetensors", tensors, f"{step} rows {rows}")
         write_json(self.path / "progress.json", spent or {})
 
     def spent(self) -> dict[str, float]:
         """Seconds that an unfinished run has taken so far, and how many of them it measured."""
         path = self.path / "progress.json"
         found = read_json(path) if path.exists() else {}
-        return {key: found[key] for key in ("seconds", "measuring") if key in found}
+        found = found if isinstance(found, dict) else {}
+        times = {key: found[key] for key in ("seconds", "measuring") if key in found}
+        return {key: float(x) for key, x in times.items() if isinstance(x, int | float)}
 
-    def load_state(self) -> tuple[dict[str, "Tensor"], int, dict[str, float]] | None:
-        """The last saved state, its step and the seconds spent; None for a run that has not saved
-        yet."""
+    def load_state(self) -> Saved | None:
+        """The last saved state; None for a run that has not saved yet."""
         state = self.path / "state.safetensors"
         if not state.exists():
             return None
-        return (*load_tensors(read_bytes(state), state, self.digest), self.spent())
+        tensors, at = load_tensors(read_bytes(state), state, self.digest)
+        step, _, rows = at.partition(" rows ")
+        return Saved(tensors, int(step), self.spent(), rows)
 
     def save_model(self, tensors: dict[str, "Tensor"], step: int) -> None:
-        self._save("model.safetensors", tensors, step)
+        self._save("model.safetensors", tensors, str(step))
 
     def load_model(self) -> dict[str, "Tensor"]:
         path = self.path / "model.safetensors"
         data = self.verified(path.name) if self.done else read_bytes(path)
         return load_tensors(data, path, self.digest)[0]
 
-    def _save(self, name: str, tensors: dict[str, "Tensor"], step: int) -> None:
+    def _save(self, name: str, tensors: dict[str, "Tensor"], step: str) -> None:
         """One metadata entry, not two: safetensors writes several in random order, and equal runs
         must be equal files. A checksum of everything stands in it, so that a flipped bit is
         noticed."""
         from safetensors.torch import save
 
+        self._check_there()
         held = {k: v.detach().contiguous() for k, v in tensors.items()}
         owner = f"{self.digest} step {step}"
         data = save(held, metadata={"run": f"{owner} sha256 {_content(save(held), owner)}"})
@@ -227,28 +205,49 @@ class RunFolder:
 
     def verified(self, name: str) -> bytes:
         """The bytes of a file of a finished run, as they were when it finished."""
-        data, known = read_bytes(self.path / name), self.facts().get("files", {}).get(name)
-        if known is not None and checksum(data) != known:
+        facts, path = self.facts(), self.path / name
+        if not path.exists():
+            raise UsageError(f"{path} is missing; delete {self.path} {AGAIN}")
+        data, known = read_bytes(path), facts.get("files", {}).get(name)
+        if checksum(data) != known and (known is not None or "seal" in facts):
             raise UsageError(
-                f"{self.path / name} was altered after the run finished (its checksum differs); delete {self.path} or use "
-                "--fresh to make the run again"
+                f"{path} was altered after the run finished (its checksum differs); delete "
+                f"{self.path} {AGAIN}"
             )
         return data
 
     def finish(self, facts: Row) -> None:
         """Written last: from now on the run is done."""
-        files = {}
-        for name in CHECKED:
-            path = self.path / name
-            if path.exists():
-                files[name] = checksum(read_bytes(path))
-        write_json(self.path / "done.json", {**facts, "files": files})
+        self._check_there()
         (self.path / "progress.json").unlink(missing_ok=True)
+        paths = (p for p in sorted(self.path.rglob("*")) if p.is_file() and p.name != "done.json")
+        files = {p.relative_to(self.path).as_posix(): checksum(read_bytes(p)) for p in paths}
+        made = json.loads(json.dumps({**facts, "files": files}))
+        write_json(self.path / "done.json", made | {"seal": _seal(made)})
 
     def sweep(self) -> None:
-        """Remove half-written files that a kill in mid-save left behind."""
-        for stale in self.path.glob(".*.tmp"):
+        """Remove half-written files that a kill in mid-save left behind; for who holds its lease."""
+        for stale in (*self.path.glob(".*.tmp"), *self.path.glob("samples/.*.tmp")):
             stale.unlink(missing_ok=True)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+
+
+def _seal(facts: Row) -> str:
+    """A checksum of what done.json says."""
+    said = {key: value for key, value in facts.items() if key != "seal"}
+    return checksum(json.dumps(said, sort_keys=True).encode())[:16]
+
+
+def _sealed(facts: Row) -> bool:
+    return facts.get("seal", _seal(facts)) == _seal(facts)
+
+
+def _mark(rows: bytes) -> str:
+    """How long some rows are, and their checksum."""
+    return f"{len(rows)}:{checksum(rows)[:16]}"
 
 
 def _same(stored: Any, config: Any) -> bool:
@@ -276,9 +275,9 @@ def _content(data: bytes, owner: str) -> str:
     return checksum(json.dumps([owner, named], sort_keys=True).encode() + body)
 
 
-def load_tensors(data: bytes, path: Path, digest: str) -> tuple[dict[str, "Tensor"], int]:
-    """Tensors and step of a safetensors file. One that is cut off, altered or of another run is
-    refused in one line."""
+def load_tensors(data: bytes, path: Path, digest: str) -> tuple[dict[str, "Tensor"], str]:
+    """Tensors of a safetensors file, and what it says after "step". One that is cut off, altered
+    or of another run is refused in one line."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -286,8 +285,15 @@ def load_tensors(data: bytes, path: Path, digest: str) -> tuple[dict[str, "Tenso
         tensors = load(data)
         whose, _, known = _header(data)["__metadata__"]["run"].partition(" sha256 ")
         owner, _, step = whose.partition(" step ")
-        step, intact = int(step), _content(data, whose) == known
-    except (SafetensorError, ValueError, KeyError, TypeError, struct.error) as error:
+        intact = _content(data, whose) == known
+    except (
+        SafetensorError,
+        ValueError,
+        KeyError,
+        TypeError,
+        struct.error,
+        RecursionError,
+    ) as error:
         raise UsageError(
             f"{path} is corrupt or cut off ({type(error).__name__}); use --fresh to start over"
         ) from None

@@ -17,7 +17,7 @@ from recombine.analysis.table import read_table
 from recombine.config import override, to_json
 from recombine.pipeline import executor
 from recombine.provenance import commit
-from recombine.store import read_json, write_json
+from recombine.store import RunFolder, read_json, write_json
 from recombine.studies import NAMES, find
 
 ROOT = Path(__file__).parents[1]
@@ -258,7 +258,7 @@ def test_what_was_trained_elsewhere_and_by_other_code_says_so(call, out, trained
     facts = read_json(trained / "done.json")
     assert facts["commit"] == commit()
     try:
-        write_json(trained / "done.json", facts | {"device": "a GPU", "commit": "abc"})
+        RunFolder(out, trained.name).finish(facts | {"device": "a GPU", "commit": "abc"})
         assert call(*smoke(out))[0] == 0
         said = read_json(out / "composition" / "study.json")["provenance"]
         assert ("a GPU" in said["device"], "abc" in said["trained"], said["commit"]) == (

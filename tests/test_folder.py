@@ -200,7 +200,7 @@ def test_parquet_holds_the_same_table(root):
     assert other.space == folder.space
     assert torch.equal(other.shelf.values, folder.shelf.values)
     (root / "factors.parquet").write_bytes(b"nonsense")
-    with pytest.raises(UsageError, match="not a Parquet table"):
+    with pytest.raises(UsageError, match="not a readable Parquet table"):
         Folder.open(root, table="factors.parquet")
 
 

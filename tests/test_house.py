@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "recombine"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
-    "config display rng store limits provenance runtime", "worlds", "nets", "tokenizers", "objectives", "theory", "train",
+    "config display rng limits files store provenance runtime", "worlds", "nets", "tokenizers", "objectives", "theory", "train",
     "metrics", "bridge", "pipeline", "runs", "analysis", "plots", "studies", "report", "scoring", "api bench export", "cli",
 ]  # fmt: skip
 RANK = {part: i for i, group in enumerate(ORDER) for part in group.split()}

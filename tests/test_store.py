@@ -93,7 +93,7 @@ def test_a_link_is_replaced_and_what_lies_behind_it_is_not_written(tmp_path):
 
 def test_tensors_come_back_with_their_step_and_types(run):
     run.save_state(TENSORS, 7, {"seconds": 3.0})
-    tensors, step, spent = run.load_state()
+    tensors, step, spent, _ = run.load_state()
     assert (step, spent) == (7, {"seconds": 3.0})
     assert all(
         torch.equal(tensors[k], v) and tensors[k].dtype == v.dtype for k, v in TENSORS.items()

@@ -81,6 +81,6 @@ def test_a_filter_keeps_the_rows_that_match_and_their_order(rows, word):
 
 def test_what_is_no_table_is_one_line(tmp_path):
     (tmp_path / "rows.parquet").write_bytes(b"nonsense")
-    with pytest.raises(UsageError, match="not a readable table") as error:
+    with pytest.raises(UsageError, match="not a readable Parquet table") as error:
         read_table(tmp_path / "rows.parquet")
     assert "\n" not in str(error.value)

@@ -109,7 +109,7 @@ def test_the_run_ends_with_its_averaged_weights_on_disk_and_the_loss_falls(whole
     assert [r["step"] for r in rows if r["kind"] == "sum"] == [0, 5, 12]
     last = sum(float(v.sum()) for v in whole.load_model().values())
     assert rows[-1] == {"kind": "sum", "step": 12, "value": pytest.approx(last, abs=1e-5)}
-    state, step, _ = whole.load_state()
+    state, step, *_ = whole.load_state()
     assert step == 12
     assert all(torch.equal(state[f"ema.{k}"], v) for k, v in whole.load_model().items())
 
@@ -271,7 +271,7 @@ def test_what_is_not_finite_is_never_saved(tmp_path):
     poisoned = lambda at: (batch(at)[0], batch(at)[1] * (float("nan") if at >= 5 else 1))  # noqa: E731
     with pytest.raises(Diverged, match="step 5"):
         fit(tmp_path, runtime=replace(QUIET, save_seconds=0.0), batch=poisoned)
-    state, step, _ = folder_of(tmp_path).load_state()
+    state, step, *_ = folder_of(tmp_path).load_state()
     assert step == 5
     assert all(torch.isfinite(v).all() for v in state.values())
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from recombine.analysis.frames import pl
 from recombine.config import UsageError
-from recombine.store import Row, read_bytes, write_atomic
+from recombine.files import Row, read_bytes, readable_parquet, write_atomic
+from recombine.limits import allow, limit
 
 TEXT = ("kind", "composition", "variant", "probe", "run", "scale")
 """Columns that are text whatever they look like: the composition 011 is not eleven."""
@@ -145,12 +146,15 @@ def write_table(path: Path, table: Table) -> None:
 
 
 def read_table(path: Path) -> Table:
-    try:
-        return Table(pl.read_parquet(read_bytes(path)))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise UsageError(
-            f"{path} is not a readable table ({' '.join(str(error).split())[:80]})"
-        ) from None
+    """A Parquet file as a table; one that is damaged, nested or larger than allowed is refused."""
+    data = read_bytes(path)
+    with readable_parquet(str(path)):
+        frame = pl.read_parquet(data, n_rows=limit("rows") + 1)
+        frame.null_count()  # decodes every column, so that what is damaged is found here
+    allow("rows", len(frame), str(path))
+    if nested := [name for name, kind in frame.schema.items() if kind.is_nested()]:
+        raise UsageError(f"{path}: column {nested[0]!r} holds neither text nor numbers")
+    return Table(frame)
 
 
 def read_rows_of(folder: Path, beside: str = "") -> Table:

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from recombine.config import UsageError
 from recombine.metrics.heat import THRESHOLD, bells, peaks
+from recombine.metrics.probes import are_finite
+from recombine.train.fit import Diverged
 from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.camera import FOCAL
 from recombine.worlds.scenes.scene import Scene
@@ -83,13 +85,16 @@ class DetectorNet(nn.Module):
 
 @dataclass(frozen=True)
 class Detector:
-    """Pictures in [0, 1] -> the locations of their objects, ROOM slots for each picture."""
+    """Pictures in [0, 1] -> the locations of their objects, ROOM slots for each picture. A picture
+    that is not finite holds no objects, and would be right where none are prompted for: Diverged."""
 
     net: DetectorNet
     threshold: float = THRESHOLD
 
     @torch.no_grad()
     def __call__(self, images: Float[Tensor, "b c h w"]) -> Layout:
+        if bad := int((~are_finite(images)).sum()):
+            raise Diverged(f"{bad} of {len(images)} samples hold NaN or infinity")
         parts = [
             peaks(self.net(some.clamp(0, 1)), self.threshold)[0] for some in images.split(1024)
         ]

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from recombine.metrics.corrupted import corrupted
@@ -100,16 +100,23 @@ class TrainedProbe:
 
     @torch.no_grad()
     def __call__(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
-        return torch.cat([self._answer(self.net(some)) for some in images.split(4096)])
+        return torch.cat([self._answer(some, self.net(some)) for some in images.split(4096)])
 
-    def _answer(self, logits: list[Float[Tensor, "b _"]]) -> Int[Tensor, "b k"]:
+    def _answer(self, images: Tensor, logits: list[Float[Tensor, "b _"]]) -> Int[Tensor, "b k"]:
         factors = logits[:-1] if self.net.open_set else logits
         chosen = torch.stack([x.argmax(-1) for x in factors], dim=-1)
-        return chosen.where(logits[-1] < 0, INVALID) if self.name == "open-set" else chosen
+        valid = are_finite(images) & are_finite(torch.cat(logits, -1))  # argmax over NaN is 0
+        valid = valid & (logits[-1] < 0)[:, 0] if self.name == "open-set" else valid
+        return chosen.where(valid[:, None], INVALID)
 
     def closed_set(self, name: str = "cnn") -> "TrainedProbe":
         """The same network without rejection."""
         return replace(self, name=name)
+
+
+def are_finite(values: Float[Tensor, "b *_"]) -> Bool[Tensor, "b"]:
+    """Which pictures, or logits, hold neither NaN nor an infinity."""
+    return values.isfinite().flatten(1).all(1)
 
 
 def factor_loss(net: nn.Module, images: Tensor, index: Tensor) -> Float[Tensor, "b"]:
@@ -133,12 +140,16 @@ def score(
     probe: Probe, images: Tensor, composition: Composition, space: FactorSpace
 ) -> dict[str, Any]:
     """How many of the pictures show `composition`: jointly with its Wilson interval, and factor by
-    factor."""
+    factor. Pictures that are not finite are wrong, and counted as `not_finite` where there are
+    any."""
+    finite = are_finite(images)
     correct = probe(images) == torch.tensor(composition, device=images.device)
+    correct = correct & finite[:, None]
     hits, n = int(correct.all(1).sum()), len(images)
     low, high = wilson(hits, n)
     each = {f.name: float(correct[:, i].float().mean()) for i, f in enumerate(space.factors)}
-    return {"probe": probe.name, "n": n, "joint": hits / n, "low": low, "high": high, **each}
+    bad = {} if finite.all() else {"not_finite": n - int(finite.sum())}
+    return {"probe": probe.name, "n": n, "joint": hits / n, "low": low, "high": high, **each, **bad}
 
 
 def accuracy_rows(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.config import UsageError, override
+from recombine.limits import allow
 from recombine.pipeline.executor import is_finished, is_usable
 from recombine.pipeline.job import Job, Task, ancestors, digest_of
 from recombine.store import read_json, write_json
@@ -70,6 +71,8 @@ def planned(command: Command) -> list[Planned]:
         fit = getattr(study, "fitting", None)
         fitted = fit(plain, command.changes, command.scale) if fit and command.changes else ()
         settings = override(plain, *fitted, *command.changes)
+        one = len(tuple(study.jobs(settings, 1)))
+        allow("runs", one * command.seeds, f"{study.name} with {command.seeds:,} seeds")
         jobs = tuple(study.jobs(settings, command.seeds))
         for task in ancestors(job.task for job in jobs):
             task.check()

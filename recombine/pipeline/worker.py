@@ -9,6 +9,7 @@ where they run or how many there are. Exit status: 0 nothing is left to do, 1 a 
 interrupted."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -26,6 +27,10 @@ from recombine.store import read_json, write_json
 
 IDLE = 0.2
 """Seconds between two looks for work while others hold all there is."""
+
+
+HELD_BACK = (signal.SIGINT, signal.SIGTERM)
+"""Signals that are blocked while a worker is loading."""
 
 
 class TaskFailed(RuntimeError):
@@ -116,8 +121,11 @@ def _attempt(
 
 
 def is_expected(error: Exception) -> bool:
-    """Whether one line says it all: bad settings, or a training that diverged."""
-    return isinstance(error, UsageError) or type(error).__name__ == "Diverged"
+    """Whether one line says it all: bad settings, a training that diverged, memory that is not
+    there."""
+    full = isinstance(error, MemoryError) or "allocate memory" in str(error)
+    named = type(error).__name__ in ("Diverged", "OutOfMemoryError")
+    return isinstance(error, UsageError) or named or full
 
 
 def known_failures(folder: Path | None) -> Failures:
@@ -171,6 +179,8 @@ def main(arguments: list[str]) -> int:
     if "--with-parent" in arguments:
         stop_with_parent()
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
         work(plan, index)
     except KeyboardInterrupt:
         return 130

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from recombine.config import UsageError
-from recombine.store import write_atomic
+from recombine.files import checksum, read_bytes, write_atomic
+from recombine.store import RunFolder
 
 STEP = re.compile(r"step_(\d+)\.png")
 LOSSY = {"quality": 88, "use_sharp_yuv": True}
@@ -14,22 +15,37 @@ LARGEST = 16_000
 """Pixels; WebP holds no larger side."""
 
 
-def keep_sheets(runs: list[tuple[dict[str, Any], Path]], folder: Path) -> list[dict[str, Any]]:
-    """Copy the sheets of some runs; where each went. A sheet that is already there is not encoded
-    again."""
+def keep_sheets(
+    runs: list[tuple[dict[str, Any], RunFolder]], folder: Path, earlier: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Copy the sheets of some runs; where each went, from which picture it was made and what came
+    of it. One that `earlier` lists just so is not encoded again."""
     kept, taken = [], {}
-    for run, samples in runs:
-        for path in sorted(samples.glob("*.png")):
+    known = {(e.get("file"), e.get("source"), e.get("made")) for e in earlier if _is_flat(e)}
+    for run, source in runs:
+        for path in map(source.path.joinpath, source.files("samples/*.png")):
             step = STEP.fullmatch(path.name)
             name = f"{slug(run)}-{int(step[1]) if step else slug({'variant': path.stem})}.webp"
             if taken.setdefault(name, run["digest"]) != run["digest"]:
                 name = f"{run['digest'][:6]}-{name}"
-            target = folder / name
-            if not target.exists() or target.stat().st_mtime < path.stat().st_mtime:
-                write_atomic(target, as_webp(path))
+            picture = source.verified(f"samples/{path.name}")
+            marks = (checksum(picture)[:16], _mark(folder / name))
+            if (name, *marks) not in known:
+                write_atomic(folder / name, as_webp(picture, path))
+                marks = (marks[0], _mark(folder / name))
             about = {"run": run["digest"], "file": name, "name": "step" if step else path.stem}
+            about |= {"source": marks[0], "made": marks[1]}
             kept.append(about | ({"step": int(step[1])} if step else {}))
     return kept
+
+
+def _is_flat(entry: dict[str, Any]) -> bool:
+    return all(isinstance(entry.get(key), str) for key in ("file", "source", "made"))
+
+
+def _mark(path: Path) -> str:
+    """The checksum of a file that is there, by which it is known again."""
+    return checksum(read_bytes(path))[:16] if path.exists() and not path.is_symlink() else ""
 
 
 def sheet_path(figures: Path, variant: str, seed: int, what: int | str) -> Path:
@@ -54,12 +70,12 @@ def slug(run: dict[str, Any]) -> str:
     return f"{words}-s{run['seed']}" if "seed" in run else words
 
 
-def as_webp(path: Path) -> bytes:
+def as_webp(png: bytes, path: Path) -> bytes:
     """A PNG sheet as WebP: without loss where it is grey, since that is a map of numbers."""
     from PIL import Image
 
     try:
-        with Image.open(path, formats=["PNG"]) as picture:
+        with Image.open(BytesIO(png), formats=["PNG"]) as picture:
             how = {"lossless": True} if picture.mode == "L" else LOSSY
             sheet = picture.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from recombine.config import UsageError
+from recombine.files import printable
 from recombine.report.read import ClaimEntry, content, in_order, read_entries, refuse_old
 
 if TYPE_CHECKING:
@@ -122,9 +123,3 @@ def number(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def printable(text: str) -> str:
-    """Control characters as text: a stranger's file must not steer the terminal, nor break a
-    line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

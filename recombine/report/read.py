@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from recombine.analysis.claims import Verdict
 from recombine.analysis.table import Table, read_rows_of
 from recombine.config import UsageError
+from recombine.files import read_bytes, refuse_links
 
 Name = Annotated[str, Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
 """What becomes part of a path: it cannot leave its folder."""
@@ -134,6 +135,7 @@ class Results:
 
 def read_results(folder: Path) -> Results:
     """Everything but pictures: study.json, rows.parquet, claims.json."""
+    refuse_links(folder, "figures", "samples")
     study = read_study(folder)
     rows = read_rows_of(folder, study.rows_of)
     return Results(folder, study, rows, read_entries(folder / "claims.json"))
@@ -179,12 +181,9 @@ def read_as(path: Path, kind: Any) -> Any:
 
 
 def content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({type(error).__name__})") from None
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file")
+    return read_bytes(path)
 
 
 def refuse_old(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The recipe of one model: world -> split -> tokenizer -> net -> objective -> training -> samples.
 Pure data."""
 
+import math
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,11 @@ from typing import Any
 import torch
 
 from recombine.config import ALWAYS, UsageError, config
+from recombine.limits import allow, check_memory, check_time
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.net_config import NetConfig, Shape
-from recombine.nets.unfilled import Unfilled
+from recombine.nets.unfilled import COPIES, Unfilled
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.masked import Decoding
 from recombine.objectives.noising import Noising
@@ -67,8 +69,10 @@ class Evaluation:
         for name in ("samples", "probe_steps", "real", "keep_last"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
-        if isinstance(self.checkpoints, int) and self.checkpoints < 1:
+        many = self.checkpoints if isinstance(self.checkpoints, int) else len(self.checkpoints)
+        if many < 1 and isinstance(self.checkpoints, int):
             raise ValueError(f"checkpoints must be positive, not {self.checkpoints}")
+        allow("checkpoints", many, "evaluation")
 
     def at(self, steps: int) -> tuple[int, ...]:
         """The checkpoints of a training of so many steps; those beyond its end are left out."""
@@ -119,10 +123,11 @@ class Recipe:
         self.net.check(self.shape)
         with (
             torch.random.fork_rng(devices=[]),
-            Unfilled(),
+            Unfilled() as made,
         ):  # a network of one's own may use random numbers
             codes = self.tokenizer.untrained()
             self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
+        self._check_room(made.bytes)
         if self.evaluation.guidance != 1:
             self._check_guidance()
         if unknown := [c for c in self.seen if not self.world.space.has(c)]:
@@ -156,6 +161,15 @@ class Recipe:
             raise UsageError(
                 f"seen: there is no picture of {self.world.space.describe(missing[0])} to train on"
             )
+
+    def _check_room(self, weights: int) -> None:
+        """Refused with an estimate where it cannot fit, or would never end: a lower bound of what
+        training set, samples, batch and weights take."""
+        e, t = self.evaluation, self.train
+        picture = 4 * (math.prod(self.world.image_shape) + math.prod(self.shape))
+        pictures = len(self.split.seen) * self.pool + self.world.space.count * e.samples + t.batch
+        check_memory(picture * pictures + COPIES * weights, "this run")
+        check_time(6.0 * weights / 4 * t.batch * t.steps, "this run")
 
     def _check_guidance(self) -> None:
         """Factors are dropped one by one, so all of them are gone in few pictures."""

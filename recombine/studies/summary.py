@@ -9,12 +9,13 @@ from recombine.analysis.claims import judge
 from recombine.analysis.sensitivity import by_checkpoint, by_probe
 from recombine.analysis.table import Table, read_rows_of, write_table
 from recombine.config import UsageError, to_json
+from recombine.files import Row, read_json, refuse_links, sweep, write_json
 from recombine.pipeline.job import digest_of, folder_of
 from recombine.pipeline.plan import Planned
 from recombine.pipeline.run import collect
 from recombine.plots.sheets import keep_sheets
 from recombine.plots.style import entry
-from recombine.store import Row, read_json, write_json
+from recombine.store import RunFolder
 from recombine.studies import NAMES
 from recombine.studies.study import Study
 
@@ -23,14 +24,14 @@ def summarise(plan: Planned, out: Path, scale: str, seeds: int, here: Row) -> Pa
     """Everything under `out/<study>`, from the finished runs; the folder. `here`: what provenance
     says of this machine."""
     study, folder = plan.study, out / plan.study.name
+    prepare_folder(folder)
     rows = [r | {"scale": scale} for r in [*study.facts(plan.settings, seeds), *collect(plan, out)]]
     table = Table(rows)
     write_table(folder / "rows.parquet", table)
     runs = [_run(job) for job in plan.jobs]
     known = _written(folder)
-    sheets = keep_sheets(
-        [(r, out / "runs" / r["digest"] / "samples") for r in runs], folder / "samples"
-    )
+    of_runs = [(r, RunFolder(out, r["digest"])) for r in runs]
+    sheets = keep_sheets(of_runs, folder / "samples", _earlier_sheets(folder))
     facts = {
         **words(study),
         "scale": scale,
@@ -47,9 +48,17 @@ def summarise(plan: Planned, out: Path, scale: str, seeds: int, here: Row) -> Pa
     return folder
 
 
+def prepare_folder(folder: Path) -> None:
+    """Before a study's folder is written into: no links in it, no litter of a killed command."""
+    refuse_links(folder, "figures", "samples")
+    for place in (folder, folder / "figures", folder / "samples"):
+        sweep(place)
+
+
 def judge_again(study: Study, folder: Path, commit: str) -> None:
     """Judge and plot the rows of a study's folder with today's code; where they come from stays as
     it is, and beside it stands the commit that judged."""
+    prepare_folder(folder)
     facts = read_json(folder / "study.json")
     if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
         raise UsageError(f"{folder / 'study.json'} does not describe a study")
@@ -99,8 +108,19 @@ def _written(folder: Path) -> set[str]:
         listed = read_json(path).get("files", [])
     except (UsageError, AttributeError):
         return set()
+    listed = listed if isinstance(listed, list) else []
     plain = [f for f in listed if isinstance(f, str) and f.count("/") == 1 and ".." not in f]
     return {f for f in plain if f.startswith(("figures/", "samples/"))}
+
+
+def _earlier_sheets(folder: Path) -> list[Row]:
+    """What an earlier summary says of the sheets it kept."""
+    path = folder / "study.json"
+    try:
+        listed = read_json(path).get("sheets", []) if path.exists() else []
+    except (UsageError, AttributeError):
+        return []
+    return [s for s in listed if isinstance(s, dict)] if isinstance(listed, list) else []
 
 
 def words(study: Study) -> Row:

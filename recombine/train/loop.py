@@ -14,9 +14,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from recombine.config import UsageError
 from recombine.runtime import Runtime
 from recombine.store import RunFolder
-from recombine.train.fit import Batch, Fit, Loss, TrainConfig
+from recombine.train.fit import Batch, Diverged, Fit, Loss, TrainConfig
 
 Observe = Callable[[int], list[dict[str, Any]]]
 """step -> rows, called with the averaged weights in place."""
@@ -62,11 +63,11 @@ def load_weights(net: nn.Module, folder: RunFolder, runtime: Runtime) -> nn.Modu
 
 def _resume(fit: Fit, folder: RunFolder) -> dict[str, float]:
     """Go on from what was saved, if anything was; the seconds spent before."""
-    tensors, step, spent = folder.load_state() or ({}, 0, {})
+    tensors, step, spent, rows = folder.load_state() or ({}, 0, {}, "")
     if step:
         fit.load(tensors, step)
     if fit.runtime.rank == 0:
-        folder.rewind(fit.step)
+        folder.rewind(fit.step, rows)
     fit.runtime.barrier()
     return spent
 
@@ -111,7 +112,7 @@ def _loop(
                 _log(fit, folder, values, bar)
             if time.perf_counter() - clock.saved > runtime.save_seconds:
                 _save(fit, folder, clock)
-        _finish(fit, folder, clock)
+        _finish(fit, folder, clock, observe_at if observe else set())
     if guard.count:
         raise KeyboardInterrupt
 
@@ -168,6 +169,10 @@ def _observe(
             if guard.count < 2:
                 _save(fit, folder, clock)
             raise
+        except Diverged as error:
+            raise Diverged(
+                f"{error} at step {fit.step}; is the guidance or rate too high?"
+            ) from None
         folder.append(rows)
     fit.runtime.barrier()
     clock.measuring += time.perf_counter() - began
@@ -199,9 +204,16 @@ def _save(fit: Fit, folder: RunFolder, clock: Clock) -> None:
     clock.saved = time.perf_counter()
 
 
-def _finish(fit: Fit, folder: RunFolder, clock: Clock) -> None:
+def _finish(fit: Fit, folder: RunFolder, clock: Clock, observed: set[int]) -> None:
+    """Every planned checkpoint was measured, or the run is not done."""
     fit.check()
     if fit.runtime.rank == 0:
+        planned = {step for step in observed if step <= fit.step}
+        if lost := sorted(planned - folder.steps_measured()):
+            raise UsageError(
+                f"{folder.path / 'rows.jsonl'} has no measurements of step {lost[0]}; rows were "
+                "lost while the run was at work; use --fresh"
+            )
         folder.save_model(fit.ema, fit.step)
     if fit.runtime.keep_state:
         _save(fit, folder, clock)

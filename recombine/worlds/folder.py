@@ -47,7 +47,7 @@ class Folder(World):
     @classmethod
     def at(cls, path: str | Path) -> "Folder":
         """Not read yet: `settled` does that, when the other fields are known."""
-        return cls(str(Path(path).resolve()))
+        return cls(whole_path(path))
 
     def settled(self) -> "Folder":
         """Read and checked, with the digest of what is there."""
@@ -68,7 +68,7 @@ class Folder(World):
         most: int = 0,
     ) -> "Folder":
         """The folder at `path`, read through and checked from the first row to the last."""
-        place = str(path) if str(path).startswith(HUB) else str(Path(path).resolve())
+        place = str(path) if str(path).startswith(HUB) else whole_path(path)
         return cls(place, table, tuple(factors), size, most=most).settled()
 
     def part_of(self, name: Literal["all", "train", "held-out"]) -> "Folder":
@@ -143,6 +143,14 @@ def check_size(size: int | None) -> None:
     if size is not None and size < 1:
         raise ValueError(f"size must be positive, not {size}")
     allow("pixels", (size or 0) ** 2, f"size={size}")
+
+
+def whole_path(path: str | Path) -> str:
+    """UsageError where no file can have such a name."""
+    try:
+        return str(Path(path).resolve())
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(f"{str(path)[:80]!r} is no path: {error}") from None
 
 
 def check_place(root: Path, table: str) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from recombine.config import UsageError
 from recombine.worlds.factors import Composition, FactorSpace, Split, at_most_one_new
-from recombine.worlds.folder import check_place, check_size
+from recombine.worlds.folder import check_place, check_size, whole_path
 from recombine.worlds.picture_files import found_inside
 from recombine.worlds.shelf import Listing, read_listing, read_pictures, tally
 
@@ -25,7 +25,7 @@ def describe(
     path: Path, table: str, factors: tuple[str, ...], size: int | None, pictures: int = 0
 ) -> Iterator[str]:
     """The lines of `recombine check`; `pictures`: how many are opened (0: all)."""
-    root = path.resolve()
+    root = Path(whole_path(path))
     check_place(root, table)
     try:
         check_size(size)

@@ -34,9 +34,10 @@ def found_inside(root: Path, name: str, who: str) -> str:
     if name.startswith("/") or ".." in name.split("/") or "\0" in name:
         raise UsageError(f"{root}: {who} names {name!r}, which is not inside the folder")
     try:
-        linked = stat.S_ISLNK(os.lstat(path).st_mode) or "/" in name
+        mode = os.lstat(path).st_mode
+        linked = stat.S_ISLNK(mode) or "/" in name
         outside = linked and not _is_below(path, root)
-        plain = outside or stat.S_ISREG(os.stat(path).st_mode)
+        plain = outside or stat.S_ISREG(os.stat(path).st_mode if linked else mode)
     except (OSError, ValueError):
         raise UsageError(f"{root}: {who} names {name!r}, and there is no such file") from None
     if outside:

@@ -3,13 +3,13 @@ in memory as Python objects."""
 
 import csv
 import io
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from recombine.config import UsageError
+from recombine.files import readable_parquet
 from recombine.limits import limit, regular
 
 Cells = Iterable[list[str]]
@@ -64,16 +64,3 @@ def _slices(table: Any) -> Cells:
     for some in table.iter_slices(TOGETHER):
         for row in some.rows():
             yield ["" if cell is None else str(cell) for cell in row]
-
-
-@contextmanager
-def readable_parquet(where: str) -> Iterator[None]:
-    """A damaged table is one line; polars also panics on some, which is no Exception."""
-    try:
-        yield
-    except (UsageError, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:
-        sys.stderr.flush()
-        said = " ".join(str(error).split())[:80]
-        raise UsageError(f"{where}: is not a Parquet table ({said})") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from recombine.pipeline.engines import EngineError
 from recombine.pipeline.engines.mps import side_by_side
-from recombine.pipeline.worker import known_failures
+from recombine.pipeline.worker import HELD_BACK, known_failures
 
 RETRIES = 3
 """How often a worker that was killed is replaced."""
@@ -73,9 +73,12 @@ def start(plan: Path, index: int) -> subprocess.Popen:
         str(index),
         "--with-parent",
     ]
-    return subprocess.Popen(
-        command, start_new_session=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-    )
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)  # until it can meet them
+    try:
+        environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+        return subprocess.Popen(command, start_new_session=True, env=environment)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def stop(started: dict[int, subprocess.Popen], number: int, wait: float | None = None) -> None:
