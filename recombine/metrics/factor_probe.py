@@ -1,7 +1,8 @@
 """A probe for pictures of which there are few: one small CNN per factor, and one that rejects.
 
 A network that reads all factors at once learns which values occur together, and misreads a
-combination it has never met: of real pictures of three unseen combinations it read none. A network
+combination it has never met: a five-layer one read none of 70 real pictures of unseen combinations
+(one seed; three layers: 0.91). A network
 per factor, trained on pictures whose other properties are changed at random (colours, zoom), reads
 them. Which change leaves a factor as it is differs from factor to factor: it is chosen by the
 accuracy on combinations that are left out of training."""
