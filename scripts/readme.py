@@ -6,12 +6,13 @@ results/.
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pictures
 import sensitivity
+from claim_tables import all_claims
+from findings import findings
 
 from recombine.report.claims import estimate
 from recombine.report.read import ClaimEntry, StudyEntry, in_order, read_entries, read_study
@@ -41,16 +42,16 @@ PICTURES = {
 
 def studies_table(results: Path) -> str:
     lines = [
-        "| study | question | paper | claims | scale of the results |",
+        "| study | question | paper | claims | results |",
         "|---|---|---|---|---|",
     ]
     for study, claims in read_all(results):
         cells = (
-            f"`{study.name}`",
+            f"[{study.name}](docs/studies/{study.name}.md)",
             study.question,
             study.paper,
             spans(claim.id for claim in claims),
-            f"{study.scale}, {len(study.seeds)} seeds, {study.provenance.get('device', '')}",
+            f"{study.scale}, {len(study.seeds)} seed{'s' * (len(study.seeds) != 1)}",
         )
         lines.append(table_line(cells))
     return "\n".join(lines)
@@ -62,25 +63,6 @@ def spans(ids: Iterable[str]) -> str:
     groups = itertools.groupby(enumerate(parts), lambda at: (at[1][0], at[1][1] - at[0]))
     rows = [[part[2] for _, part in some] for _, some in groups]
     return ", ".join(f"{row[0]} to {row[-1]}" if len(row) > 3 else ", ".join(row) for row in rows)
-
-
-def claims_table(results: Path) -> str:
-    """A line for each claim; studies of theory, which have many and no chance in them, with one
-    line in all."""
-    lines = ["| claim | statement | estimate | verdict |", "|---|---|---|---|"]
-    for study, claims in read_all(results):
-        if study.runs:
-            lines += [table_line((c.id, c.statement, estimate(c), shown(c))) for c in claims]
-        else:
-            lines.append(together(study, claims))
-    return "\n".join(lines)
-
-
-def together(study: StudyEntry, claims: list[ClaimEntry]) -> str:
-    counts = Counter(claim.verdict for claim in claims)
-    verdicts = ", ".join(f"{sign} {v}: {counts[v]}" for v, sign in SIGNS.items() if counts[v])
-    span = f"{claims[0].id} to {claims[-1].id}"
-    return table_line((span, f"`{study.name}`: {study.question}", "exact", verdicts))
 
 
 HEAD = """# All claims
@@ -121,7 +103,8 @@ def read_all(results: Path) -> list[tuple[StudyEntry, list[ClaimEntry]]]:
 
 def filled(text: str, results: Path) -> str:
     """`text` with what stands between the markers made anew."""
-    for name, table in (("studies", studies_table(results)), ("claims", claims_table(results))):
+    made = {"studies": studies_table(results), "findings": findings(all_claims(results))}
+    for name, table in made.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
         text = pattern.sub(lambda m, table=table: f"{m[1]}{table}\n{m[2]}", text)
     return text

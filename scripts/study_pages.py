@@ -41,8 +41,8 @@ def study_page(entry: Row, results: Path) -> str:
 
 
 LETTERS = (
-    "D: paper A. S and L: paper B, trained and exact. C and T: paper C, trained and exact. G: paper "
-    "A in its own setting. B: beyond the papers. Estimates are means over n seeds with 95 % "
+    "D and G: paper A (G in its own setting). S, X and L: paper B (scenes, text, exact). C and T: "
+    "paper C (trained, exact). B: beyond the papers. Estimates are means over n seeds with 95 % "
     "intervals; [one rule](../statistics.md) gives the verdict."
 )
 

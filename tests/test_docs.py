@@ -16,6 +16,7 @@ import recombine.report.site
 from recombine.cli import app
 from recombine.config import override
 from recombine.pipeline.engines import find_engine
+from recombine.studies.catalogue import catalogue
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -148,3 +149,16 @@ def test_the_site_builds_without_warnings_and_needs_no_network(tmp_path):
     html = "".join(p.read_text() for p in (tmp_path / "docs").rglob("*.html"))
     assert not re.findall(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?https?://", html)
     shutil.rmtree(tmp_path)
+
+
+def test_every_letter_of_a_claim_is_explained_where_claims_are_first_read():
+    letters = {claim["id"][0] for study in catalogue() for claim in study["claims"]}
+    concepts = (DOCS / "concepts.md").read_text()
+    assert letters <= set(re.findall(r"^\| ([A-Z]) \|", concepts, re.M))
+    first = (ROOT / "README.md").read_text().partition("<!-- findings -->")[0]
+    said = first.partition("A claim's letter says")[2]
+    assert letters <= set(re.findall(r"\b([A-Z])\b", said))
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120

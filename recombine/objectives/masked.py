@@ -52,8 +52,8 @@ class Decoding:
         """How many of `length` tokens are still hidden after each round; at least one is shown in
         every round."""
         steps = min(self.steps, length)
-        wish = [math.floor(length * math.cos(math.pi / 2 * (i + 1) / steps)) for i in range(steps)]
-        return [max(0, min(w, length - 1 - i)) for i, w in enumerate(wish)]
+        wanted = [math.floor(length * math.cos(math.pi / 2 * (i + 1) / steps)) for i in range(steps)]
+        return [max(0, min(w, length - 1 - i)) for i, w in enumerate(wanted)]
 
     def sure(self, head: Head) -> bool:
         """Whether the surest tokens come first."""
@@ -177,8 +177,8 @@ class Masked(Objective):
             guess, sure = self.head.sample(net.head, hidden.flatten(0, 1), rng, sampler.temperature)
             tokens = torch.where(mask[..., None], guess.view_as(tokens).to(tokens.dtype), tokens)
             gumbel = -torch.empty_like(sure).exponential_(generator=rng).log()
-            wish = (sure + sampler.choice * (1 - i / len(rounds)) * gumbel).view_as(mask)
-            mask = wish.masked_fill(~mask, math.inf).argsort(1).argsort(1) < left
+            order = (sure + sampler.choice * (1 - i / len(rounds)) * gumbel).view_as(mask)
+            mask = order.masked_fill(~mask, math.inf).argsort(1).argsort(1) < left
         return tokens
 
     def _at_random(self, net, tokens, condition, rng, sampler: Decoding) -> Float[Tensor, "b l p"]:
