@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "build" / "docs-source"
 STYLES = re.compile(r"<style.*?</style>", re.S)
 """The site has a style for tables of its own."""
+NOTEBOOK = re.compile(r"(\]\([\w/.-]+)\.ipynb\)")
+"""A link to a notebook, which is a page here."""
 DRAWN = (".svg", ".webp", ".png")
 
 
@@ -23,6 +25,8 @@ def gather(target: Path) -> None:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
     shutil.copyfile(ROOT / "README.md", target / "index.md")
+    for path in (target / "index.md", *(target / "docs").glob("*.md")):
+        path.write_text(NOTEBOOK.sub(r"\1.md)", path.read_text()))
     for path in sorted((target / "docs" / "notebooks").glob("*.ipynb")):
         write_notebook(path)
 

@@ -33,9 +33,9 @@ CITED = re.compile(r"\[([A-Z]\d+a?)(?:: ([^\]]+))?\](?!\()")
 def findings(claims: dict[str, dict[str, Any]]) -> str:
     """A numbered list, wrapped."""
     lines = []
-    for number, text in enumerate(TEXTS, 1):
+    for index, text in enumerate(TEXTS, 1):
         filled = CITED.sub(lambda match: cited(claims[match[1]], match[2]), text)
-        wrap = {"initial_indent": f"{number}. ", "subsequent_indent": "   "}
+        wrap = {"initial_indent": f"{index}. ", "subsequent_indent": "   "}
         lines += textwrap.wrap(filled, 130, break_on_hyphens=False, **wrap)
     return "\n".join(lines)
 

@@ -4,12 +4,15 @@ test runs the same at smoke scale and holds the cells of both files against each
 import os
 import sys
 import tempfile
+from base64 import b64decode, b64encode
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "notebooks"
@@ -37,6 +40,18 @@ def executed(path: Path, scale: str) -> Any:
         cell.metadata = {}
         if "outputs" in cell:
             cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
+    return with_png(notebook)
+
+
+def with_png(notebook: Any) -> Any:
+    """WebP pictures among the outputs as PNG, which every viewer of notebooks shows."""
+    for output in (o for cell in notebook.cells for o in cell.get("outputs", [])):
+        if "image/webp" in output.get("data", {}):
+            buffer = BytesIO()
+            with Image.open(BytesIO(b64decode(output.data.pop("image/webp")))) as picture:
+                picture.convert("RGB").save(buffer, "png", optimize=True)
+            output.data["image/png"] = b64encode(buffer.getvalue()).decode()
+            output.metadata = {}
     return notebook
 
 

@@ -50,8 +50,11 @@ def test_pages_of_studies_and_figures_are_those_of_the_shipped_results():
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_every_block_says_what_it_is(path):
+    """`py`: a fragment, which must parse."""
     languages = {language for language, _ in BLOCK.findall(path.read_text())}
-    assert languages <= {"python", "sh", "console", ""}
+    assert languages <= {"python", "py", "sh", "console", ""}
+    for text in blocks(path, "py"):
+        compile(text, path.name, "exec")
 
 
 WITH_PROGRAMS = [p for p in PAGES if blocks(p, "python") and p.name not in ELSEWHERE]

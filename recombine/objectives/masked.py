@@ -52,7 +52,9 @@ class Decoding:
         """How many of `length` tokens are still hidden after each round; at least one is shown in
         every round."""
         steps = min(self.steps, length)
-        wanted = [math.floor(length * math.cos(math.pi / 2 * (i + 1) / steps)) for i in range(steps)]
+        wanted = [
+            math.floor(length * math.cos(math.pi / 2 * (i + 1) / steps)) for i in range(steps)
+        ]
         return [max(0, min(w, length - 1 - i)) for i, w in enumerate(wanted)]
 
     def sure(self, head: Head) -> bool:

@@ -1,0 +1,38 @@
+"""The notebooks: they run at smoke scale, and those in the repository have the cells of their
+sources and no error among their outputs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jupytext", reason="the packages of requirements-docs.lock")
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import nbformat  # noqa: E402
+from notebooks import FOLDER, executed, source  # noqa: E402
+
+SOURCES = sorted(FOLDER.glob("*.py"))
+
+
+def outputs(notebook) -> list:
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_a_notebook_has_the_cells_of_its_source_and_was_run(path):
+    kept = nbformat.read(path.with_suffix(".ipynb"), as_version=4)
+    cells = [(cell.cell_type, cell.source) for cell in source(path).cells]
+    assert [(cell.cell_type, cell.source) for cell in kept.cells] == cells, "make notebooks"
+    assert "error" not in {output.output_type for output in outputs(kept)}
+    assert path.with_suffix(".ipynb").stat().st_size < 700_000
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_a_notebook_runs_at_smoke_scale(path, monkeypatch):
+    """Every figure is shown: running a study leaves the notebook's own figures alone."""
+    for name in ("LAB_SCALE", "PYTHONPATH", "OMP_NUM_THREADS"):
+        monkeypatch.setenv(name, "")
+    shown = [o for o in outputs(executed(path, "smoke")) if "image/png" in o.get("data", {})]
+    assert len(shown) >= path.read_text().count("plt.subplots")
