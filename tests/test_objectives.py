@@ -257,12 +257,11 @@ def test_a_ceiling_is_decided_by_all_against_seen(seen_only, expected):
 
 
 def test_claims_of_the_paper_list_what_differs_and_are_never_called_contradicted():
-    studies = [find(n) for n in NAMES[:12]]
-    papers = [c for s in studies for c in s.claims if c.paper.startswith("A, ")]
+    papers = [c for n in NAMES for c in find(n).claims if c.paper.startswith("A, ")]
     gate = {"G1"}  # the set-up itself
     own = [c for c in papers if not c.paper.endswith("left open") and c.id not in gate]
     assert own
-    assert all(c.deviations and not c.faithful for c in own)
+    assert not [c.id for c in own if not c.deviations or c.faithful]
 
 
 SHORT = (

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import recombine as rc
 from recombine.config import UsageError, config
 from recombine.pipeline.executor import execute, is_finished, obtain
 from recombine.pipeline.job import Job, Task, ancestors, described, digest_of, folder_of
@@ -239,6 +240,16 @@ def test_the_documented_study_is_short_and_runs(study, tmp_path):
     claims = json.loads((tmp_path / "out" / "ridge" / "claims.json").read_text())
     assert [c["verdict"] for c in claims] == ["supported"]
     assert (tmp_path / "out" / "ridge" / "rows.parquet").is_file()
+
+
+def test_the_documented_study_that_trains_runs(tmp_path):
+    text = (ROOT / "docs" / "own-study.md").read_text()
+    path = tmp_path / "batch.py"
+    path.write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1])
+    (folder,) = rc.run(str(path), scale="smoke", out=tmp_path / "out", device="cpu")
+    (claim,) = json.loads((folder / "claims.json").read_text())
+    assert claim["verdict"] == "smoke"
+    assert set(rc.results(folder)["variant"].drop_nulls()) == {"4", "8"}
 
 
 WITHOUT = "import sys; sys.modules['polars'] = None; from recombine.cli import main; main()"

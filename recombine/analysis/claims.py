@@ -124,7 +124,12 @@ def claim(id: str, paper: str = "beyond the papers", **more: Any) -> Callable[..
     """Makes a Claim of a measuring function: its docstring is the statement, then `Expected: `."""
 
     def made(measure: Callable[[Table], Finding]) -> Claim:
-        statement, expected = " ".join((measure.__doc__ or "").split()).split(" Expected: ")
+        text = " ".join((measure.__doc__ or "").split())
+        statement, _, expected = text.partition(" Expected: ")
+        if not expected:
+            raise ValueError(
+                f"claim {id}: its docstring says no `Expected: ...` after the statement"
+            )
         return Claim(id, paper, statement, expected, measure, **({"trained": True} | more))
 
     return made

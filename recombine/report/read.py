@@ -13,13 +13,13 @@ from recombine.analysis.claims import Verdict
 from recombine.analysis.table import Table, read_rows_of
 from recombine.config import UsageError
 from recombine.files import read_bytes, refuse_links
+from recombine.studies import NAMES
 
 Name = Annotated[str, Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
 """What becomes part of a path: it cannot leave its folder."""
 Step = Annotated[int, Meta(ge=0)]
 Value = float | int | bool | str | None
 Interval = tuple[float, float] | None
-LAST = 1_000_000
 
 
 class Factor(Struct):
@@ -61,7 +61,6 @@ class StudyEntry(Struct):
     question: str
     paper: str = ""
     about: str = ""
-    order: int | None = None
     widget: str | None = None
     scale: str = ""
     seeds: list[int] = []
@@ -154,19 +153,11 @@ def read_entries(path: Path) -> list[ClaimEntry]:
     return claims
 
 
-class Place(Struct):
-    order: int | None = None
-
-
 def in_order(files: Iterable[Path]) -> list[Path]:
     """The folders of some files, as `recombine list` has their studies; strangers come last."""
-
-    def place(folder: Path) -> tuple[int, str]:
-        path = folder / "study.json"
-        order = read_as(path, Place).order if path.exists() else None
-        return LAST if order is None else order, folder.name
-
-    return sorted({path.parent for path in files}, key=place)
+    known = {name: i for i, name in enumerate(NAMES)}
+    folders = {path.parent for path in files}
+    return sorted(folders, key=lambda f: (known.get(f.name, len(known)), f.name))
 
 
 def read_as(path: Path, kind: Any) -> Any:

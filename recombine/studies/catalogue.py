@@ -2,6 +2,7 @@
 recombine.studies.catalogue`."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,14 @@ def build() -> str:
     """The catalogue of the studies as they are now."""
     from recombine.studies import NAMES, find
 
-    return json.dumps([entry(find(name)) for name in NAMES], indent=1, ensure_ascii=False) + "\n"
+    studies = [find(name) for name in NAMES]
+    for name, study in zip(NAMES, studies, strict=True):
+        if study.name != name:
+            raise ValueError(f"study {name!r} of NAMES calls itself {study.name!r}")
+    used = Counter(c.id for study in studies for c in study.claims)
+    if twice := [id for id, count in used.items() if count > 1]:
+        raise ValueError(f"claim id {twice[0]} is used twice")
+    return json.dumps([entry(study) for study in studies], indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from recombine.pipeline.run import collect
 from recombine.plots.sheets import keep_sheets
 from recombine.plots.style import entry
 from recombine.store import RunFolder
-from recombine.studies import NAMES
 from recombine.studies.study import Study
 
 
@@ -124,14 +123,12 @@ def _earlier_sheets(folder: Path) -> list[Row]:
 
 
 def words(study: Study) -> Row:
-    """What a page says of a study, and where in the list of studies it stands."""
-    order = NAMES.index(study.name) if study.name in NAMES else None
+    """What a page says of a study."""
     return {
         "name": study.name,
         "question": study.question,
         "paper": study.paper,
         "about": study.about,
-        "order": order,
         "widget": study.widget,
     }
 
