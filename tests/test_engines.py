@@ -232,8 +232,10 @@ def test_ctrl_c_stops_the_workers_and_the_runs_go_on_later(name, use, study, exp
     while any(Path(f"/proc/{pid}").exists() for pid, *_ in before):
         assert time.monotonic() < until, "workers are left"
         time.sleep(0.05)
+    kept = {digest: saved(tmp_path, digest) for _, digest, _ in before}
+    assert max(kept.values()) >= 1
     assert in_one_process(study, tmp_path) == expected
-    assert max(step for *_, step in starts(tmp_path)[len(before) :]) >= 2
+    assert all(step == kept.get(d, 0) for _, d, step in starts(tmp_path)[len(before) :])
 
 
 def test_a_slurm_array_shares_the_work_evenly(use, study, expected, tmp_path):
