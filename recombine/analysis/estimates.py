@@ -1,6 +1,6 @@
 """From one number per seed to an estimate with its 95 % interval: rates, differences, means.
 
-How the intervals were chosen and how often they cover: docs/statistics.md, benchmarks/coverage.py.
+How the intervals were chosen and how often they cover: docs/statistics.md, scripts/coverage.py.
 """
 
 import math

@@ -1,6 +1,6 @@
 """How often 95 % intervals over seeds hold the true rate, and how wide they are, by simulation.
 
-Prints the tables of docs/statistics.md: `python benchmarks/coverage.py [repeats]`, about a minute
+Prints the tables of docs/statistics.md: `python scripts/coverage.py [repeats]`, about a minute
 on one core with 1,000 repeats. Seeds have rates ~ Beta(mu nu, (1 - mu) nu), each measured on
 1,024 samples: nu = 0.3 is all-or-nothing, nu = 300 hardly any spread.
 """
