@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tiny import CONFIG, QUIET, batch, fit, folder_of, outcome
 
-KILLS, MOST = 10, 14
-LONG = replace(CONFIG, steps=200, log_every=7)
-AT = tuple(range(0, 201, 10))
+KILLS, MOST = 20, 14
+LONG = replace(CONFIG, steps=400, log_every=7)
+AT = tuple(range(0, 401, 10))
 
 
 def child(root: Path) -> tuple[int, int]:
@@ -49,7 +49,7 @@ def kill(root: Path, steps: int, delay: float) -> int:
     return saved[1] if saved else 0
 
 
-def test_ten_kills_do_not_change_the_result(tmp_path):
+def test_twenty_kills_do_not_change_the_result(tmp_path):
     left_alone = fit(tmp_path / "alone", LONG, observe_at=AT)
     rng, reached = random.Random(7), [0]
     for _ in range(KILLS):

@@ -17,11 +17,11 @@ from recombine.worlds.shapes2d import Shapes2D
 
 WORLD = Shapes2D(size=16)
 SPLIT = at_most_one_new(WORLD.space)
-STEPS = {"linear": 60, "cnn": 40, "open-set": 60}
+STEPS = {"linear": 60, "cnn": 40, "open-set": 80}
 
 
 def run_of(kind: str) -> ProbeRun:
-    train = TrainConfig(steps=STEPS[kind], batch=64, lr=5e-3, warmup=5, ema=0.9)
+    train = TrainConfig(steps=STEPS[kind], batch=128, lr=5e-3, warmup=5, ema=0.9)
     return ProbeRun(WORLD, kind, train)
 
 
@@ -54,7 +54,7 @@ def test_a_probe_answers_one_value_per_factor_and_reads_real_pictures_above_chan
     assert probe.name == name
     assert answer.shape == index.shape
     assert not answer.is_floating_point()
-    least = {"oracle": 0.99, "linear": 0.6, "cnn": 0.75, "open-set": 0.65}[name]
+    least = {"oracle": 0.99, "linear": 0.6, "cnn": 0.75, "open-set": 0.75}[name]
     assert float((answer == index).float().mean()) > least, "chance is 0.5"
 
 

@@ -309,7 +309,7 @@ def test_widgets_bring_no_handlers_and_no_network():
 
 
 def test_the_report_needs_neither_torch_nor_studies():
-    heavy = ("torch", "matplotlib", "recombine.studies.study", "recombine.worlds")
+    heavy = ("torch", "matplotlib", "recombine.studies", "recombine.worlds")
     code = f"import sys, recombine.report.claims; print([m for m in sys.modules if m in {heavy}])"
     root = Path(__file__).parent.parent
     command = [sys.executable, "-c", f"import recombine.report; {code}"]

@@ -13,7 +13,6 @@ from recombine.analysis.claims import Verdict
 from recombine.analysis.table import Table, read_rows_of
 from recombine.config import UsageError
 from recombine.files import read_bytes, refuse_links
-from recombine.studies import NAMES
 
 Name = Annotated[str, Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
 """What becomes part of a path: it cannot leave its folder."""
@@ -155,6 +154,8 @@ def read_entries(path: Path) -> list[ClaimEntry]:
 
 def in_order(files: Iterable[Path]) -> list[Path]:
     """The folders of some files, as `recombine list` has their studies; strangers come last."""
+    from recombine.studies import NAMES  # the list alone; no study is imported
+
     known = {name: i for i, name in enumerate(NAMES)}
     folders = {path.parent for path in files}
     return sorted(folders, key=lambda f: (known.get(f.name, len(known)), f.name))
