@@ -69,7 +69,7 @@ def overlap_maps(rows: Table, folder: Path) -> Figure:
 def heat(axis: Any, table: Float[Tensor, "n n"], same: list[Pair], title: str, **how: Any) -> None:
     axis.imshow(table, **how)
     if len(same) <= 10:
-        write_values(axis, table.tolist(), ".0f", max(abs(how["vmin"]), how["vmax"]))
+        write_values(axis, table.tolist(), ".0f", float(max(abs(how["vmin"]), how["vmax"])))
     names = [p.first for p in same]
     axis.set_xticks(range(len(names)), names, rotation=45)
     axis.set_yticks(range(len(names)), names)
