@@ -11,7 +11,8 @@ clipping. After a comma stands what else differs: `tokens`, the condition enters
 `dropout`, a factor's label is left out of every tenth picture, as guided models are trained;
 `small`, the transformer of the authors' MaskGIT; `few`, 1,500 training pictures of a composition;
 `4k updates`, half of the updates with a cosine; `theirs`, 28,000 updates at 1e-4, decayed linearly,
-neither clipped nor averaged, as in the authors' development code; `1024 codes`, `128 dims`, `fsq`:
+neither clipped nor averaged, as in the authors' development code; `8k updates`, the first 8,000 of
+such a training, at 1e-4 throughout; `1024 codes`, `128 dims`, `fsq`:
 other codebooks, whose finer codes may be ones that no seen composition has. Samples of the last checkpoints are kept for other
 probes (`recombine.runs.rescoring`).
 
@@ -54,6 +55,8 @@ DROPOUT = 0.1
 """How often a label is left out where `dropout` is named: as in the paper's Fig 4b and d."""
 THEIRS = 28_000
 """Updates of the shortest of the paper's curves."""
+BEGINNING = (300, 1000, 2000, 3000, 4000, 5000, 5500, 6000, 6500, 7000, 7500, 8000)
+"""Checkpoints of the first 8,000 updates; late means are over the last three."""
 CHECKPOINTS = (150, 300, 600, 1000, 1500, 2000, 2600, 3200, 4000, 4800, 5600, 6400, 7200, 8000)
 
 
@@ -89,6 +92,14 @@ def theirs(recipe: Recipe) -> Recipe:
     return replace(recipe, train=train, evaluation=evaluation)
 
 
+def beginning(recipe: Recipe) -> Recipe:
+    """The authors plan about 115,000 updates, over which the rate falls: it hardly has by here."""
+    steps = min(BEGINNING[-1], recipe.train.steps)
+    train = replace(recipe.train, steps=steps, lr=1e-4, decay="none", clip=0.0, ema=0.0)
+    evaluation = replace(recipe.evaluation, checkpoints=BEGINNING, keep_last=3)
+    return replace(recipe, train=train, evaluation=evaluation)
+
+
 def with_codes(recipe: Recipe, codes: Bottleneck) -> Recipe:
     return replace(recipe, tokenizer=replace(recipe.tokenizer, bottleneck=codes))
 
@@ -112,6 +123,7 @@ CHANGES = {
     "few": few,
     "4k updates": shorter,
     "theirs": theirs,
+    "8k updates": beginning,
     "1024 codes": more_codes,
     "128 dims": wide_codes,
     "fsq": grid_codes,
