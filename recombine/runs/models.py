@@ -198,9 +198,11 @@ class Model:
         return [row(hidden) for hidden in HIDDEN]
 
 
-def model_jobs(recipes: dict[str, Recipe], seeds: int) -> list[Job]:
-    """Every variant over its seeds, with the checks of their probes and tokenizers."""
-    named = {(v, seed): r.with_seed(seed) for v, r in recipes.items() for seed in range(seeds)}
+def model_jobs(recipes: dict[str, Recipe], seeds: int, first: int = 0) -> list[Job]:
+    """Every variant over its seeds, from the first one on, with the checks of their probes and
+    tokenizers."""
+    numbers = range(first, first + seeds)
+    named = {(v, seed): r.with_seed(seed) for v, r in recipes.items() for seed in numbers}
     return [
         *check_jobs(named),
         *(Job.of(ModelRun(r), variant=v, seed=s) for (v, s), r in named.items()),
