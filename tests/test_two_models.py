@@ -24,7 +24,8 @@ def test_full_scale_is_the_same_recipe_on_seeds_that_had_no_part_in_the_choice()
     full, laptop = recipes("full", 5), recipes("laptop", 5)
     chosen = {recipe.seed for recipe in laptop.values()}
     fresh = {recipe.seed for recipe in full.values()}
-    assert fresh == set(range(UNUSED, UNUSED + 5)) and not fresh & chosen
+    assert fresh == set(range(UNUSED, UNUSED + 5))
+    assert not fresh & chosen
     assert {replace(r, seed=0) for r in full.values()} == {
         replace(r, seed=0) for r in laptop.values()
     }
