@@ -16,7 +16,7 @@ from recombine.train.fit import Fit, TrainConfig
 from recombine.worlds.circles import Circles
 
 WARM, SHAPE = 10, (3, 32, 32)
-PATIENCE = 600.0
+TIMEOUT = 600.0
 """Seconds that they wait for each other to compile; one that failed is not waited for longer."""
 
 
@@ -24,21 +24,21 @@ def steps_per_second(processes: int, seconds: float) -> float:
     """Of all together, once all have compiled."""
     context = get_context("spawn")
     barrier, pipes = (
-        context.Barrier(processes, timeout=PATIENCE),
+        context.Barrier(processes, timeout=TIMEOUT),
         [context.Pipe(duplex=False) for _ in range(processes)],
     )
-    started = [context.Process(target=one, args=(barrier, tells, seconds)) for _, tells in pipes]
+    started = [context.Process(target=one, args=(barrier, sender, seconds)) for _, sender in pipes]
     for process in started:
         process.start()
-    for _, tells in pipes:
-        tells.close()
-    total = sum(hears.recv() for hears, _ in pipes)
+    for _, sender in pipes:
+        sender.close()
+    total = sum(receiver.recv() for receiver, _ in pipes)
     for process in started:
         process.join()
     return total
 
 
-def one(barrier: Barrier, tells: Connection, seconds: float) -> None:
+def one(barrier: Barrier, sender: Connection, seconds: float) -> None:
     torch.set_num_threads(1)
     runtime, objective = Runtime.find("auto", quiet=True), Diffusion()
     large, space = runtime.device.type == "cuda", Circles().space
@@ -62,4 +62,4 @@ def one(barrier: Barrier, tells: Connection, seconds: float) -> None:
         step()
     if large:
         torch.cuda.synchronize()
-    tells.send((fit.step - first) / (time.perf_counter() - began))
+    sender.send((fit.step - first) / (time.perf_counter() - began))

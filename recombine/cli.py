@@ -246,8 +246,8 @@ def check(
     trained."""
     from recombine.worlds.folder_check import describe
 
-    asked = tuple(name.strip() for name in factors.split(",") if name.strip())
-    for line in describe(folder, table, asked, size or None, pictures):
+    wanted = tuple(name.strip() for name in factors.split(",") if name.strip())
+    for line in describe(folder, table, wanted, size or None, pictures):
         print(printable(line))
 
 
@@ -329,7 +329,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupted)
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
-        if status == 130:  # how typer tells of Ctrl-C
+        if status == 130:  # typer's status for Ctrl-C
             raise KeyboardInterrupt
         if status:
             sys.exit(status)

@@ -207,7 +207,7 @@ def tags_in(room: str) -> tuple[str, ...]:
 
 
 def convert(value: Any, hint: Any, path: str) -> Any:
-    """`value` as the type `hint` asks for, or a UsageError that says what is allowed."""
+    """`value` as the type `hint`, or a UsageError that says what is allowed."""
     origin = get_origin(hint)
     if hint is Any:
         return tuple(convert(v, Any, path) for v in value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What a file of others may ask of this machine: only regular files are read, and none that is
+"""What a file of others may cost this machine: only regular files are read, and none that is
 larger than the limits below. Limits are settings of the machine, not of a run: raise one by its
 environment variable, e.g. RECOMBINE_MAX_PIXELS=200000000."""
 

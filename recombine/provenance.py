@@ -20,7 +20,7 @@ def _git(*arguments: str) -> str:
 
 @cache
 def _checked_out() -> str:
-    """As it was when first asked: code that is loaded does not change any more."""
+    """As it was at the first call: code that is loaded does not change any more."""
     try:
         if Path(_git("rev-parse", "--show-toplevel").strip()) != HERE.parent:
             return "unknown"  # installed inside somebody else's repository

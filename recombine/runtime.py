@@ -21,16 +21,16 @@ from recombine.rng import seeded
 @dataclass
 class Pace:
     """How far a whole command is, in the units of `Task.cost`: `cost` of the task that runs,
-    `ahead` of all after it, `done` of those that this process has finished."""
+    `remaining` of all after it, `done` of those that this process has finished."""
 
     workers: int = 1
     done: float = 0.0
     cost: float = 0.0
-    ahead: float = 0.0
+    remaining: float = 0.0
     began: float = field(default_factory=time.monotonic)
 
-    def start(self, cost: float, ahead: float) -> None:
-        self.done, self.cost, self.ahead = self.done + self.cost, cost, ahead
+    def start(self, cost: float, remaining: float) -> None:
+        self.done, self.cost, self.remaining = self.done + self.cost, cost, remaining
 
     def left(self, share: float) -> str:
         """The time that the command still takes, when so much of the running task is done; nothing
@@ -38,7 +38,9 @@ class Pace:
         finished, spent = self.done + share * self.cost, time.monotonic() - self.began
         if finished <= 0 or spent < 5:
             return ""
-        todo = max((1 - share) * self.cost, ((1 - share) * self.cost + self.ahead) / self.workers)
+        todo = max(
+            (1 - share) * self.cost, ((1 - share) * self.cost + self.remaining) / self.workers
+        )
         return f"about {in_words(spent * todo / finished)} left in all"
 
 
@@ -118,7 +120,7 @@ class Runtime:
         return seeded(*key, *own, device=self.device)
 
     def agreed(self, answer: bool) -> bool:
-        """What the first of the processes that share a run answers; all of them must ask."""
+        """What the first of the processes that share a run answers; all of them must call it."""
         if self.processes == 1:
             return answer
         word = torch.tensor([float(answer)], device=self.device)

@@ -130,20 +130,22 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
 
 
-def _ask(env: dict[str, str], *command: str) -> list[str]:
+def _output(env: dict[str, str], *command: str) -> list[str]:
     given = {"capture_output": True, "text": True, "timeout": 30}
     return subprocess.run(command, env=os.environ | env, **given).stdout.split()
 
 
 def _node_states(env: dict[str, str]) -> list[str]:
-    return _ask(env, "sinfo", "--noheader", "--Node", "--format=%T")
+    return _output(env, "sinfo", "--noheader", "--Node", "--format=%T")
 
 
 def _empty_queue(env: dict[str, str]) -> None:
     """No job is left, so no process of one is."""
-    _ask(env, "scancel", "--user=root")
+    _output(env, "scancel", "--user=root")
     with suppress(TimeoutError):
-        _until(lambda: not _ask(env, "squeue", "--noheader", "--format=%i"), "the end of all jobs")
+        _until(
+            lambda: not _output(env, "squeue", "--noheader", "--format=%i"), "the end of all jobs"
+        )
 
 
 def _end_processes_of(config: str) -> None:

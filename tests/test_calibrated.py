@@ -41,14 +41,16 @@ def test_the_papers_probe_reads_real_pictures_as_often_as_in_the_paper(tmp_path)
         )
 
 
-def test_no_paper_probe_is_trained_where_none_is_asked_for():
+def test_no_paper_probe_is_trained_where_none_is_needed():
     assert len(probe_runs(WORLD, 20)) == 2
     papers = probe_runs(WORLD, 20, 3)[2:]
     assert [(p.seed, p.epochs) for p in papers] == [(0, 20), (1, 20), (2, 20)]
-    asked = replace(Evaluation(), paper_probes=1)
-    assert digest(Evaluation(paper_probes=0, keep=0)) == digest(Evaluation()) != digest(asked)
+    with_probe = replace(Evaluation(), paper_probes=1)
+    assert digest(Evaluation(paper_probes=0, keep=0)) == digest(Evaluation()) != digest(with_probe)
     assert set(papers) <= set(
-        ModelRun(Recipe(WORLD, evaluation=replace(asked, paper_probes=3, probe_steps=20))).parents()
+        ModelRun(
+            Recipe(WORLD, evaluation=replace(with_probe, paper_probes=3, probe_steps=20))
+        ).parents()
     )
 
 

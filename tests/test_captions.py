@@ -66,7 +66,7 @@ def test_agreement_counts_what_both_places_show():
     assert right == {"shape": 0.5, "color": 1.0, "texture": 1.0, "light": 1.0, "joint": 0.5}
 
 
-def test_the_text_unet_starts_at_zero_and_hears_every_word_once_it_does_not():
+def test_the_text_unet_starts_at_zero_and_depends_on_every_word_once_it_does_not():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         net = TextUNet(TextUNetConfig((32, 32), 1, text=16, layers=1), (4, 8, 8), 22, LENGTH)

@@ -138,7 +138,7 @@ def test_the_same_stream_gives_the_same_nuisances_whatever_the_factors():
     )
 
 
-def test_position_and_background_wander_as_told():
+def test_position_and_background_wander_as_set():
     free, still = Circles(size_spread=0.0), Circles(wander=0.0, color_spread=0.0, size_spread=0.0)
     background = draws(free, 300)[1][300:600, :, 0, 0]
     assert background.min() >= LIGHTS[0]

@@ -281,7 +281,7 @@ def test_attribution_points_at_the_units_whose_removal_matters(objective):
     assert hooks(net) == 0
 
 
-def test_circuits_hold_the_share_they_are_asked_for_and_the_largest():
+def test_circuits_hold_the_share_that_is_set_and_the_largest():
     each = torch.rand(3, 200, generator=seeded(0))
     for share, count in ((0.05, 10), (0.001, 1), (0.5, 100)):
         found = circuit(each, share)

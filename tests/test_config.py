@@ -261,7 +261,7 @@ def test_what_json_names_is_not_imported(tmp_path, monkeypatch):
         ("conditioning.dropout=2", "dropout 2.0 is not between 0 and 1"),
         ("evaluation.solver.steps=0", "steps must be positive, not 0"),
         ("evaluation.samples=0", "samples must be positive, not 0"),
-        ("objective.target=noise", "noise tells nothing"),
+        ("objective.target=noise", "noise says nothing"),
         ("pool=0", "pool must be positive, not 0"),
         ("seen=[[0,0,0.5]]", "seen[0][2]: 0.5 is not of type int"),
         ("world.size=9", "at least 16 pixels"),

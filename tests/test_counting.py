@@ -126,7 +126,7 @@ def test_a_found_object_where_one_is_hidden_is_no_error():
         assert (counts.located.item(), counts.total.item()) == (1, total)
 
 
-def test_a_curve_tells_full_recall_exact_count_and_exact_match_apart():
+def test_a_curve_separates_full_recall_exact_count_and_exact_match():
     a, b, c = (0.1, 0.1), (0.5, 0.5), (0.9, 0.9)
     locations = layout([a, b], [a, b], [a, b], [a, b], [c], [])
     detected = layout([a, b], [a, b, c], [a, c], [a], [c], [])

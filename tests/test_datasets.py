@@ -144,7 +144,7 @@ def test_every_layout_gives_the_same_pictures_and_labels(layout, tmp_path):
     assert world.image_shape == (3, 8, 8)
 
 
-def test_dsprites_as_published_streams_the_rows_that_are_asked_for(tmp_path):
+def test_dsprites_as_published_streams_the_rows_that_are_requested(tmp_path):
     images = np.zeros((6, 8, 8), np.uint8)
     images[:, 2:4, 2:4] = 1
     classes = np.array([[0, i % 3, i // 3, 0, 0, 0] for i in range(6)])

@@ -108,13 +108,13 @@ def test_what_minimises_the_loss_is_the_conditional_mean(objective):
         f(torch.tensor(time, dtype=torch.float64))
         for f in (objective.schedule.alpha, objective.schedule.sigma)
     )
-    asked = torch.ones(1, 1, dtype=torch.float64)
-    answer = objective.denoiser(lambda y, t, c: best * y)(asked, draw.t[:1], None)
+    x = torch.ones(1, 1, dtype=torch.float64)
+    answer = objective.denoiser(lambda y, t, c: best * y)(x, draw.t[:1], None)
     assert float(answer) == pytest.approx(float(alpha * v / (alpha**2 * v + sigma**2)), rel=0.03)
 
 
 def test_pairs_that_cannot_be_sampled_are_refused():
     with pytest.raises(ValueError, match="belongs to the Flow schedule"):
         Diffusion(Linear(), "velocity")
-    with pytest.raises(ValueError, match="noise tells nothing"):
+    with pytest.raises(ValueError, match="noise says nothing"):
         Diffusion(Flow(), "noise")

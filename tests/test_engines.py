@@ -148,7 +148,7 @@ def in_one_process(study: str, out: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def clusters():
-    """Each cluster's variables by its name; it is started when it is first asked for."""
+    """Each cluster's variables by its name; it is started when it is first needed."""
     missing = {"slurm": slurm_missing, "ray": ray_missing}
     cluster = {"slurm": slurm_cluster, "ray": ray_cluster}
     with ExitStack() as stack:
@@ -265,7 +265,7 @@ def test_a_missing_package_is_named_with_its_extra(engine, package, tmp_path, mo
     assert f"pip install recombine[{engine}]" in one_line(engine, tmp_path)
 
 
-def test_engines_are_imported_only_when_asked_for():
+def test_engines_are_imported_only_when_chosen():
     loaded = "sorted({'ray', 'submitit', 'torch'} & set(sys.modules))"
     code = f"import sys, recombine.pipeline.engines; print({loaded})"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -156,10 +156,10 @@ def test_a_world_has_its_own_probes(tmp_path, monkeypatch):
     world = Shapes2D(size=20, wander=0.3)
     from recombine.metrics.probes import Oracle
     from recombine.scoring import evaluate as module
-    from recombine.scoring.probes import Reader, tensor_reader
+    from recombine.scoring.probes import PictureProbe, tensor_probe
 
-    oracle = Reader("oracle", tensor_reader(Oracle(world), (20, 20), torch.device("cpu")), "0")
-    monkeypatch.setattr(module, "world_readers", lambda *how: [oracle])
+    oracle = PictureProbe("oracle", tensor_probe(Oracle(world), (20, 20), torch.device("cpu")), "0")
+    monkeypatch.setattr(module, "world_probes", lambda *how: [oracle])
 
     def blind(label, count):
         names = [f.values for f in world.space.factors]
@@ -321,7 +321,7 @@ def test_bad_input_is_one_line_and_status_two(data, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (tmp_path / "paint.py").write_text(MODULE)
-    monkeypatch.setattr("recombine.scoring.evaluate.trained_readers", lambda *how: [])
+    monkeypatch.setattr("recombine.scoring.evaluate.trained_probes", lambda *how: [])
     words = [str(data) if w == "DATA" else w for w in BAD[message]]
     status, _, error = command(monkeypatch, capsys, "evaluate", *words)
     assert status == 2

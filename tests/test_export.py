@@ -164,7 +164,7 @@ def test_only_finished_models_are_exported_and_nothing_is_overwritten(models, tm
             export_run(run, target)
 
 
-def test_a_bundle_tells_names_of_two_modules_apart():
+def test_a_bundle_keeps_names_of_two_modules_apart():
     """DiT and U-Net both have TIME_WAVES, of different values."""
     from recombine.nets.dit import DiT
     from recombine.nets.unet import UNet

@@ -145,7 +145,7 @@ def test_suppression_threshold_of_the_minor_entry():
 
 
 @pytest.mark.parametrize(("ratio", "exponent"), [(4.0, -75), (10.0, -62), (100.0, -66)])
-def test_printed_assumptions_ask_for_an_absurdly_small_start(ratio, exponent):
+def test_printed_assumptions_require_an_absurdly_small_start(ratio, exponent):
     assert flow.largest_omega(ratio) == pytest.approx(exponent, abs=0.5)
 
 

@@ -17,14 +17,14 @@ AT = tuple(range(0, 401, 10))
 
 def child(root: Path) -> tuple[int, int]:
     """Another process that trains under `root` and saves after every step: its id, and a pipe that
-    hears of each step."""
-    hears, tells = os.pipe()
+    gets a byte at each step."""
+    source, writer = os.pipe()
     if pid := os.fork():
-        os.close(tells)
-        return pid, hears
+        os.close(writer)
+        return pid, source
 
     def reporting(step: int):
-        os.write(tells, b".")
+        os.write(writer, b".")
         return batch(step)
 
     try:
@@ -36,13 +36,13 @@ def child(root: Path) -> tuple[int, int]:
 def kill(root: Path, steps: int, delay: float) -> int:
     """Kill a run `delay` seconds after it began its so-many-eth step; the step it can go on
     from."""
-    pid, hears = child(root)
+    pid, source = child(root)
     for _ in range(steps):
-        os.read(hears, 1)
+        os.read(source, 1)
     time.sleep(delay)
     os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    os.close(hears)
+    os.close(source)
     assert os.WIFSIGNALED(status), "the run ended before it was killed"
     assert os.WTERMSIG(status) == signal.SIGKILL
     saved = folder_of(root, LONG).load_state()

@@ -9,9 +9,9 @@ from recombine.theory.mixtures import Exact, Exploding
 from recombine.theory.projective import joined
 
 
-def lit(lamps: Lamps, law, asked: tuple[int, ...] = (0, 2, 3), count: int = 60) -> torch.Tensor:
+def lit(lamps: Lamps, law, prompted: tuple[int, ...] = (0, 2, 3), count: int = 60) -> torch.Tensor:
     schedule = Exploding()
-    parts = tuple(Exact(lamps.with_on((i,)), schedule) for i in asked)
+    parts = tuple(Exact(lamps.with_on((i,)), schedule) for i in prompted)
     noise = torch.randn(count, lamps.count, generator=seeded(0, "lamps"), dtype=torch.float64)
     return Heun(40).sample(Composed(Exact(law, schedule), parts), schedule, noise, None)
 

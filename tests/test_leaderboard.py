@@ -11,7 +11,7 @@ from tiny import QUIET
 
 from recombine.config import UsageError
 from recombine.scoring.leaderboard import leaderboard, lines
-from recombine.scoring.probes import function_reader
+from recombine.scoring.probes import function_probe
 
 
 def lenient(images: list) -> list[dict]:
@@ -22,8 +22,8 @@ def lenient(images: list) -> list[dict]:
 
 def both(probe, reference, *rest):
     return [
-        function_reader(colour_probe, reference.space),
-        function_reader(lenient, reference.space),
+        function_probe(colour_probe, reference.space),
+        function_probe(lenient, reference.space),
     ]
 
 
@@ -47,9 +47,7 @@ def board(tmp_path):
 
 
 def test_every_model_is_scored_by_every_probe(board, tmp_path):
-    entries = {
-        e.folder: e for e in leaderboard(board, tmp_path / "out", runtime=QUIET, readers=both)
-    }
+    entries = {e.folder: e for e in leaderboard(board, tmp_path / "out", runtime=QUIET, find=both)}
     assert entries["good"].mean("colour_probe", 1) == 1
     assert entries["blind"].mean("colour_probe", 1) == 0
     assert entries["blind"].mean("lenient", 1) == 1, "what changes with the probe"
@@ -66,4 +64,4 @@ def test_a_folder_without_submissions_or_board_is_one_line(tmp_path):
     make(tmp_path / "real", 30, lacks=(UNSEEN,))
     (tmp_path / "board.json").write_text(json.dumps({"data": "real"}))
     with pytest.raises(UsageError, match="holds no submission"):
-        leaderboard(tmp_path, runtime=QUIET, readers=both)
+        leaderboard(tmp_path, runtime=QUIET, find=both)

@@ -33,7 +33,7 @@ def test_a_lease_is_held_by_one_and_given_back(tmp_path):
     assert leases(tmp_path) == []
 
 
-def test_the_same_process_may_ask_again(tmp_path):
+def test_the_same_process_may_take_it_again(tmp_path):
     with held(tmp_path, "run") as mine, held(tmp_path, "run") as again:
         assert again is mine
 

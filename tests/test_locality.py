@@ -117,28 +117,29 @@ def test_an_even_denoiser_has_the_squares_share_of_the_picture():
     assert given.calls == 4
     # three conditions in one picture, two in the other
     assert given.own() == pytest.approx((3 * (1 / 3) + 2 * (1 / 2)) / 5, rel=1e-5)
-    deaf = condition_influence(
+    constant = condition_influence(
         Linear(torch.eye(3 * SIDE**2), torch.zeros(4, 3, SIDE, SIDE)), X, T, LAYOUT, at
     )
-    assert deaf.share() == 1
-    assert math.isnan(deaf.own())
+    assert constant.share() == 1
+    assert math.isnan(constant.own())
 
 
-def ask(denoiser, condition=LAYOUT, times=(0.3, 0.6), **more):
-    return locality(denoiser, Flow(), X, condition, times, seeded("ask"), pixels=1, **more)
+def measure(denoiser, condition=LAYOUT, times=(0.3, 0.6), **more):
+    return locality(denoiser, Flow(), X, condition, times, seeded("locality"), pixels=1, **more)
 
 
 def test_where_no_condition_has_an_effect_nothing_is_said_of_where_it_lies():
     a = torch.eye(3 * SIDE**2) + 0.01
-    deaf = ask(Linear(a, torch.zeros(4, 3, SIDE, SIDE)))
-    assert math.isnan(deaf.condition)
+    constant = measure(Linear(a, torch.zeros(4, 3, SIDE, SIDE)))
+    assert math.isnan(constant.condition)
     assert all(
-        math.isnan(level.condition) and math.isnan(level.condition_plain) for level in deaf.levels
+        math.isnan(level.condition) and math.isnan(level.condition_plain)
+        for level in constant.levels
     )
-    assert 0 < deaf.pixel < 1
-    assert "`present`" in deaf.doubt
-    hears = Linear(a, torch.ones(4, 3, SIDE, SIDE))
-    late = ask(lambda x, t, c: hears(x, t, c if t[0] > 0.5 else c.null()))
+    assert 0 < constant.pixel < 1
+    assert "`present`" in constant.doubt
+    dependent = Linear(a, torch.ones(4, 3, SIDE, SIDE))
+    late = measure(lambda x, t, c: dependent(x, t, c if t[0] > 0.5 else c.null()))
     assert late.doubt == ""
     assert late.condition == late.levels[1].condition < 1, (
         "the mean is over the times at which there is one"
@@ -148,11 +149,11 @@ def test_where_no_condition_has_an_effect_nothing_is_said_of_where_it_lies():
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        (lambda: ask(lambda x, t, c: x * math.nan), "not finite"),
-        (lambda: ask(lambda x, t, c: torch.zeros_like(x)), "no gradient"),
-        (lambda: ask(torch.no_grad()(lambda x, t, c: 2 * x)), "no_grad"),
-        (lambda: ask(lambda x, t, c: x, times=()), "times"),
-        (lambda: ask(lambda x, t, c: x, Shapes2D().condition((0, 0, 0), 2)), "at="),
+        (lambda: measure(lambda x, t, c: x * math.nan), "not finite"),
+        (lambda: measure(lambda x, t, c: torch.zeros_like(x)), "no gradient"),
+        (lambda: measure(torch.no_grad()(lambda x, t, c: 2 * x)), "no_grad"),
+        (lambda: measure(lambda x, t, c: x, times=()), "times"),
+        (lambda: measure(lambda x, t, c: x, Shapes2D().condition((0, 0, 0), 2)), "at="),
     ],
     ids=[
         "not a number",

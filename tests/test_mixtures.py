@@ -137,7 +137,7 @@ def test_kl_falls_with_noise(one, other):
     tilt = torch.randn(3, generator=seeded(other, "tilt"), dtype=torch.float64)
     kl = [g.kl for g in gaps(p, p.reweighted(p.log_weight + tilt), [0.1, 0.3, 1.0, 3.0, 10.0], 64)]
     assert all(a > b - 2e-3 for a, b in zip(kl, kl[1:], strict=False)), (
-        "as far as 64 nodes can tell"
+        "as far as 64 nodes resolve it"
     )
     assert kl[0] > 5 * kl[-1] > 0
 
@@ -172,9 +172,9 @@ def test_solvers_draw_the_mixture(schedule, solver):
     )
 
 
-def test_a_batch_may_ask_for_different_things_in_any_shape():
+def test_a_batch_may_have_different_conditions_in_any_shape():
     laws = {(0,): points(torch.ones(1, 4).double()), (None,): points(torch.zeros(1, 4).double())}
-    conditional = lambda asked: unconditional(laws[asked])(asked)  # noqa: E731
+    conditional = lambda prompted: unconditional(laws[prompted])(prompted)  # noqa: E731
     condition = condition_of((0,), 3)._replace(present=torch.tensor([[True], [False], [True]]))
     clean = Exact(conditional, Flow())(
         at(0, 3, 4).reshape(3, 1, 2, 2), torch.full((3,), 0.5).double(), condition

@@ -1,4 +1,4 @@
-"""The multi-process service of a GPU, played by a script that writes down what it is told."""
+"""The multi-process service of a GPU, played by a script that writes down the commands it gets."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ echo "$1 $(cat) $CUDA_MPS_PIPE_DIRECTORY $CUDA_VISIBLE_DEVICES" >> {log}
 
 @pytest.fixture
 def service(tmp_path, monkeypatch):
-    """Put a service on the path that ends with a status; the list of what it was told comes
+    """Put a service on the path that ends with a status; the list of the commands it got comes
     back."""
     for name in ("RECOMBINE_MPS", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"):
         monkeypatch.delenv(name, raising=False)
@@ -44,47 +44,49 @@ def seen_by_a_child() -> str:
 
 
 def test_it_runs_for_the_length_of_the_block_in_a_place_of_its_own(service):
-    told = service()
+    commands = service()
     with mps.side_by_side(pytest.fail) as on:
         place = seen_by_a_child()
         assert on
         assert os.path.isdir(place)
-        assert told() == [["-d", place]]
-    assert told() == [["-d", place], ["quit", place]]
+        assert commands() == [["-d", place]]
+    assert commands() == [["-d", place], ["quit", place]]
     assert seen_by_a_child() == "none"
     assert not os.path.exists(place)
 
 
 def test_a_choice_of_gpus_is_for_the_processes_and_not_for_the_service(service, monkeypatch):
-    told = service(trial="import os; raise SystemExit(os.environ['CUDA_VISIBLE_DEVICES'] != '1')")
+    commands = service(
+        trial="import os; raise SystemExit(os.environ['CUDA_VISIBLE_DEVICES'] != '1')"
+    )
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     with mps.side_by_side(pytest.fail) as on:
         assert on
-    assert [len(line) for line in told()] == [2, 2], (
-        "what it was told and where, and no choice of GPUs"
+    assert [len(line) for line in commands()] == [2, 2], (
+        "the commands it got and where, and no choice of GPUs"
     )
 
 
 def test_it_is_stopped_when_the_block_fails(service):
-    told = service()
+    commands = service()
     with pytest.raises(KeyboardInterrupt), mps.side_by_side(pytest.fail):
         raise KeyboardInterrupt
-    assert told()[-1][0] == "quit"
+    assert commands()[-1][0] == "quit"
     assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
 
 
 @pytest.mark.parametrize("broken", [{"status": 1}, {"trial": "raise SystemExit(1)"}])
 def test_where_it_does_not_work_all_goes_on_without_it(service, broken):
-    told, notes = service(**broken), []
+    commands, notes = service(**broken), []
     with mps.side_by_side(notes.append) as on:
         assert not on
         assert seen_by_a_child() == "none"
-    assert told()[-1][0] == "quit"
+    assert commands()[-1][0] == "quit"
     assert len(notes) == 1
 
 
 def test_it_is_left_alone_where_it_is_not_wanted_or_runs_already(service, monkeypatch, tmp_path):
-    told = service()
+    commands = service()
     monkeypatch.setenv("RECOMBINE_MPS", "0")
     with mps.side_by_side(pytest.fail) as on:
         assert not on
@@ -97,7 +99,7 @@ def test_it_is_left_alone_where_it_is_not_wanted_or_runs_already(service, monkey
     monkeypatch.setattr(mps, "RUNNING", tmp_path)
     with mps.side_by_side(pytest.fail) as on:
         assert not on
-    assert told() == []
+    assert commands() == []
 
 
 def test_the_real_trial_fails_without_a_driver():

@@ -142,7 +142,7 @@ def test_a_cycle_is_one_line():
     assert "\n" not in str(error.value)
 
 
-def test_a_failure_leaves_the_rest_to_be_done_and_is_told_at_the_end(tmp_path):
+def test_a_failure_leaves_the_rest_to_be_done_and_is_reported_at_the_end(tmp_path):
     with pytest.raises(UsageError, match="this cannot be done"):
         carry_out([Broken(), ChildOfBroken(), Leaf("a")], tmp_path, QUIET, {})
     assert DONE == ["root", "a"]
@@ -400,7 +400,7 @@ def test_the_time_left_is_that_of_the_whole_command():
     shared.start(2.0, 8.0)
     shared.start(2.0, 6.0)
     assert shared.left(0.5) == "about 35 s left in all"
-    assert Pace(began=time.monotonic() - 1, done=1.0, ahead=1.0).left(0.0) == ""
+    assert Pace(began=time.monotonic() - 1, done=1.0, remaining=1.0).left(0.0) == ""
     assert [in_words(s) for s in (0.2, 80.0, 200.0, 7200.0)] == ["1 s", "80 s", "3 min", "2.0 h"]
 
 

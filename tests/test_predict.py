@@ -51,7 +51,7 @@ class Axes(World):
 def test_a_world_that_is_the_theory_gives_the_theorys_own_numbers():
     world = Axes()
     found = signals(world, "pixels", count=20_000)
-    assert found.mu == pytest.approx((1.0, 2.0), rel=1e-5), "nuisances, however loud, do not enter"
+    assert found.mu == pytest.approx((1.0, 2.0), rel=1e-5), "nuisances, however large, do not enter"
     assert found.task.sigmas == pytest.approx((0.3, 0.1), rel=0.02)
     index = torch.tensor([(0, 0), (0, 1), (1, 0)]).repeat_interleave(40_000, 0)
     moment = second_moment(world.render(index, seeded("set")).values).diagonal()

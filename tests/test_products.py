@@ -79,15 +79,15 @@ def test_it_is_what_gradient_descent_on_pictures_comes_to():
 @pytest.mark.parametrize("spread", [NARROW, 0.2, 0.9])
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 def test_with_any_spread_the_end_is_right_and_what_was_seen_always_is(prior, spread):
-    for asked in ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1), *SEEN):
-        wanted = 2.0 * torch.tensor(asked).double() - 1
+    for prompted in ((0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1), *SEEN):
+        wanted = 2.0 * torch.tensor(prompted).double() - 1
         assert torch.allclose(
-            Products(seen(spread), prior).answers(asked, (math.inf,))[0], wanted, atol=1e-3
+            Products(seen(spread), prior).answers(prompted, (math.inf,))[0], wanted, atol=1e-3
         )
-    for asked in SEEN:
-        wanted = 2.0 * torch.tensor(asked).double() - 1
+    for prompted in SEEN:
+        wanted = 2.0 * torch.tensor(prompted).double() - 1
         assert torch.allclose(
-            Products(seen(0.0), prior).answers(asked, (math.inf,))[0], wanted, atol=1e-9
+            Products(seen(0.0), prior).answers(prompted, (math.inf,))[0], wanted, atol=1e-9
         )
 
 
@@ -209,8 +209,8 @@ def test_the_widget_computes_the_same(prior, spread):
     pure = re.search(r"// pure: begin(.*)// pure: end", WIDGET.read_text(), re.S)[1]
     seen, times = corners(*spread), [0.1, 3.0, 200.0, 1e5]
     given = f"{json.dumps([asdict(c) for c in seen])}, {json.dumps(prior)}"
-    asks = f"{json.dumps(times)}.map(function (t) {{ return ask([1, 0, 1], t).concat(ask([1, 1, 1], t)); }})"
-    script = f"{pure}; var ask = products({given}); console.log(JSON.stringify({asks}))"
+    answers = f"{json.dumps(times)}.map(function (t) {{ return answerTo([1, 0, 1], t).concat(answerTo([1, 1, 1], t)); }})"
+    script = f"{pure}; var answerTo = products({given}); console.log(JSON.stringify({answers}))"
     found = json.loads(
         subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout
     )

@@ -30,19 +30,19 @@ def at(count: int = 6, dim: int = 8) -> tuple[torch.Tensor, torch.Tensor]:
 
 @quick
 @given(st.sampled_from(compositions(2, 3)))
-def test_blocks_and_joint_are_the_same_law(asked):
+def test_blocks_and_joint_are_the_same_law(prompted):
     x, t = at()
-    answers = [Exact(law, Flow())(x, t, condition_of(asked, 6)) for law in (CPC, Joint(CPC))]
+    answers = [Exact(law, Flow())(x, t, condition_of(prompted, 6)) for law in (CPC, Joint(CPC))]
     torch.testing.assert_close(*answers, rtol=1e-8, atol=1e-9)
-    blocks = CPC(asked)
+    blocks = CPC(prompted)
     by_block = sum(b.law.log_density(x[:, list(b.pixels)]) for b in blocks)
     torch.testing.assert_close(joined(blocks).log_density(x), by_block)
     torch.testing.assert_close(mean_of(blocks), joined(blocks).moments()[0])
 
 
 def test_blocks_cover_every_pixel_once_and_inactive_sets_follow_the_background():
-    for asked in compositions(2, 3):
-        assert sorted(i for b in CPC(asked) for i in b.pixels) == list(range(8))
+    for prompted in compositions(2, 3):
+        assert sorted(i for b in CPC(prompted) for i in b.pixels) == list(range(8))
     (rest,) = [b for b in CPC((0, None, 1)) if b.pixels == (2, 3, 6, 7)]
     x, _ = at(dim=4)
     torch.testing.assert_close(
@@ -66,15 +66,15 @@ def test_sets_in_any_order_of_pixels():
 
 
 def test_the_best_local_denoiser_keeps_marginals_and_has_the_least_loss_of_local_ones():
-    tilted, asked = Tilted(CPC, 1.0), (0, 1, 0)
+    tilted, prompted = Tilted(CPC, 1.0), (0, 1, 0)
     local = Localised(tilted, CPC.sets)
-    torch.testing.assert_close(mean_of(local(asked)), joined(tilted(asked)).moments()[0])
+    torch.testing.assert_close(mean_of(local(prompted)), joined(tilted(prompted)).moments()[0])
     rng = seeded(3, "loss")
-    clean = joined(tilted(asked)).sample(20_000, rng)
+    clean = joined(tilted(prompted)).sample(20_000, rng)
     t = torch.full((len(clean),), 0.5, dtype=torch.float64)
     x = 0.5 * clean + 0.5 * torch.randn(clean.shape, generator=rng, dtype=torch.float64)
     loss = [
-        (Exact(law, Flow())(x, t, condition_of(asked, len(x))) - clean).square().mean().item()
+        (Exact(law, Flow())(x, t, condition_of(prompted, len(x))) - clean).square().mean().item()
         for law in (tilted, local, CPC)
     ]
     assert loss[0] < loss[1] < loss[2]

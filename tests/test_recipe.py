@@ -250,7 +250,7 @@ def test_every_seed_has_a_tokenizer_of_its_own():
     assert Pixels().with_seed(3) == Pixels()
 
 
-def test_a_ceiling_is_one_run_whichever_model_asks_for_it():
+def test_a_ceiling_is_one_run_whichever_model_needs_it():
     jobs = tokenizers.jobs(tokenizers.settings("smoke"), 1)
     ceilings = {dict(j.labels)["variant"]: j.task for j in jobs if j.task.noun == "tokenizer check"}
     assert ceilings["vq"] == ceilings["vq, all"] != ceilings["vq, seen"]

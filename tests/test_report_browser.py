@@ -60,14 +60,14 @@ def browse(page: Path, where: str = "", *flags: str, width: int = 1280, height: 
     return done.stdout
 
 
-def framed(folder: Path, pages: list[Path], ask: str) -> list:
-    """Pages in frames as wide as a phone; what the script `ask`, a function of a frame's window,
+def framed(folder: Path, pages: list[Path], probe: str) -> list:
+    """Pages in frames as wide as a phone; what the script `probe`, a function of a frame's window,
     answers for each."""
     frames = "".join(
         f'<iframe width="375" height="800" src="{escape(page.as_uri())}"></iframe>'
         for page in pages
     )
-    script = f"onload = () => {{ out.textContent = JSON.stringify(Array.from(frames, {ask})) }}"
+    script = f"onload = () => {{ out.textContent = JSON.stringify(Array.from(frames, {probe})) }}"
     wrapper = folder / "framed.html"
     wrapper.write_text(
         f"<style>iframe {{ border: 0 }}</style>{frames}<pre id=out></pre><script>{script}</script>"

@@ -128,7 +128,7 @@ UNFIT = {
 
 @pytest.mark.parametrize("wrong", UNFIT)
 def test_parts_that_do_not_fit_are_refused_before_anything_runs(monkeypatch, wrong):
-    monkeypatch.setattr("recombine.worlds.scenes.place.PATIENCE", 3)
+    monkeypatch.setattr("recombine.worlds.scenes.place.ROUNDS", 3)
     changes = (wrong, 'world.sizes=["large"]', "world.margin=0.7")
     with pytest.raises(UsageError, match=UNFIT[wrong]):
         planned(Command(("length",), "smoke", 1, changes))
@@ -453,7 +453,7 @@ def test_a_claim_is_not_supported_outside_its_region(name, change, word):
     assert verdict(CLAIMS[name], study_rows(k=change)) == word
 
 
-def test_recall_lost_to_numbers_is_told_from_recall_lost_to_crowds():
+def test_recall_lost_to_numbers_is_separated_from_recall_lost_to_crowds():
     rows, far = study_rows(), pl.col("from") >= 0.16
     late = (pl.col("kind") == "near") & far & (pl.col("locations") > 3)
     for variant, many in (("exp2L", 0.5), ("exp1", 0.97)):

@@ -222,7 +222,7 @@ def test_masks_count_samples():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rays_cross_solids_where_they_should(shape):
-    """Points along random rays, asked one by one whether they are inside."""
+    """Points along random rays, tested one by one whether they are inside."""
     rng = seeded("rays", shape)
     scene = placed(BARE, [1] * 20, "rays")._replace(shape=torch.full((20, 3), SHAPES.index(shape)))
     solid = Solids(*(part[:, 0, None] for part in Solids.of(scene)))
@@ -386,7 +386,7 @@ def test_the_gpu_draws_the_same_picture():
     ],
 )
 def test_too_many_objects_are_refused(world, counts, message, monkeypatch):
-    monkeypatch.setattr(placement, "PATIENCE", 5)
+    monkeypatch.setattr(placement, "ROUNDS", 5)
     with pytest.raises(UsageError, match=re.escape(message)) as error:
         world.place(torch.tensor(counts), seeded(0))
     assert "\n" not in str(error.value)

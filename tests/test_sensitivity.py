@@ -19,7 +19,7 @@ def probed(real: dict[str, float]) -> Table:
     return Table([*rows, *({"kind": "probe", "probe": p, "joint": y} for p, y in real.items())])
 
 
-def course(variant: str, heights: dict[int, float], seen: float = 0.95) -> list[dict]:
+def checkpoints(variant: str, heights: dict[int, float], seen: float = 0.95) -> list[dict]:
     steps = heights.items()
     rows = [accuracy_rows({variant: y}, step=t, seen=seen, probes=("open-set",)) for t, y in steps]
     return [r for some in rows for r in some]
@@ -61,7 +61,7 @@ def test_a_claim_that_names_its_probe_does_not_depend_on_the_primary_one():
 
 def test_without_a_verdict_there_is_no_other():
     assert by_other_probes(scale="laptop") == {}
-    assert earlier(course("v", BY_STEP), scale="laptop") == []
+    assert earlier(checkpoints("v", BY_STEP), scale="laptop") == []
 
 
 def test_what_a_probe_cannot_decide_is_left_out():
@@ -74,7 +74,7 @@ def test_what_a_probe_cannot_decide_is_left_out():
 
 
 def test_a_claim_is_judged_on_the_checkpoints_up_to_each_and_the_last_is_the_verdict():
-    rows = course("v", BY_STEP)
+    rows = checkpoints("v", BY_STEP)
     verdicts = earlier(rows)
     low, high, middle = "contradicted", "supported", "inconclusive"
     assert verdicts == [(10, low), (20, high), (40, middle), (80, low)]
@@ -82,28 +82,32 @@ def test_a_claim_is_judged_on_the_checkpoints_up_to_each_and_the_last_is_the_ver
 
 
 def test_checkpoints_of_models_that_a_claim_is_not_about_are_left_out():
-    rows = course("v", BY_STEP)
-    assert earlier([*rows, *course("w", {15: 1.0, 160: 1.0})]) == earlier(rows)
+    rows = checkpoints("v", BY_STEP)
+    assert earlier([*rows, *checkpoints("w", {15: 1.0, 160: 1.0})]) == earlier(rows)
 
 
-def test_a_course_begins_where_all_that_learn_what_they_saw_have_done_so():
+def test_the_checkpoints_begin_where_all_that_learn_what_they_saw_have_done_so():
     """v learns at step 20, w never does, u learns at 80 and is no part of the claim."""
 
     def both(rows: Table) -> Finding:
         return Finding(tuple(at_level(rows, name, 2, low=0.5) for name in "vw"))
 
-    late = [r for t, y in BY_STEP.items() for r in course("v", {t: y}, 0.9 if t >= 20 else 0.5)]
-    never = course("w", BY_STEP, seen=0.1)
-    slow = [r for t, y in BY_STEP.items() for r in course("u", {t: y}, 0.9 if t >= 80 else 0.1)]
+    late = [
+        r for t, y in BY_STEP.items() for r in checkpoints("v", {t: y}, 0.9 if t >= 20 else 0.5)
+    ]
+    never = checkpoints("w", BY_STEP, seen=0.1)
+    slow = [
+        r for t, y in BY_STEP.items() for r in checkpoints("u", {t: y}, 0.9 if t >= 80 else 0.1)
+    ]
     assert [step for step, _ in earlier([*late, *never, *slow], both)] == [20, 40, 80]
 
 
-def test_what_comes_from_no_checkpoint_has_no_course():
+def test_what_comes_from_no_checkpoint_is_not_judged_by_checkpoint():
     def ceiling(rows: Table) -> Finding:
         some = accuracy_rows({"v": rows.one(kind="ceiling")["joint"]})
         return Finding((Part("ceiling", accuracy(Table(some), "v", 2), 0.5, 1.0),))
 
-    rows = [*course("v", BY_STEP), {"kind": "ceiling", "joint": 0.9}]
+    rows = [*checkpoints("v", BY_STEP), {"kind": "ceiling", "joint": 0.9}]
     assert judge(claim(ceiling), Table(rows), "full", 1.0).verdict == "supported"
     assert earlier(rows, ceiling) == []
 

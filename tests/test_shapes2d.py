@@ -110,17 +110,17 @@ def test_only_the_shapes_that_are_named_vary_and_all_others_stay_as_they_were():
     factors, (images, values), _ = draws(some, 400, "some")
     triangle = factors[:, 0] == 1
     for other, which in ((everywhere, triangle), (usual, ~triangle)):
-        _, (theirs, told), _ = draws(other, 400, "some")
-        assert torch.equal(values[which], told[which])
+        _, (theirs, others), _ = draws(other, 400, "some")
+        assert torch.equal(values[which], others[which])
         assert torch.equal(images[which], theirs[which])
-        assert not torch.isclose(values[~which], told[~which]).all(1).any()
+        assert not torch.isclose(values[~which], others[~which]).all(1).any()
     named = replace(everywhere, varying=everywhere.shapes)
     assert torch.equal(*(draws(world, 400, "some")[1].images for world in (named, everywhere)))
 
 
 @pytest.mark.parametrize("size", [16, 28])
 def test_classes_that_vary_as_much_as_they_may_are_read_and_refused_where_they_should_not(size):
-    """Sizes nearly touch then; the reader of the usual world refuses those it does not know."""
+    """Sizes nearly touch then; the oracle of the usual world refuses those it does not know."""
     world = replace(world_at(size), color_jitter=0.25, size_jitter=0.2)
     factors, (images, values), _ = draws(world, 1000)
     assert (world.read(images) == factors).all(1).float().mean() > 0.995

@@ -125,7 +125,7 @@ def test_sgd_step_against_autograd(relu, bias):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-def test_a_linear_network_cannot_tell_compressed_batches_apart(bias):
+def test_a_linear_network_treats_compressed_batches_alike(bias):
     net, task = mlp.MLP(4, 3, bias=bias), IdentityMapping((1.0, 2.0), 0.3)
     data = mlp.batches(task.concepts(64, 2, seeded(0, "data")), 32)
     frame, layers = sim.rotation(4, seeded(0, "rotation"))[:2], net.init(2, seeded(0, "init"))

@@ -97,16 +97,16 @@ def test_samples_depend_on_their_noise_and_generator_alone(make, schedule):
 
 
 @CASES
-def test_the_denoiser_is_asked_once_a_step_and_by_heun_twice_except_at_the_end(make, schedule):
+def test_the_denoiser_is_called_once_a_step_and_by_heun_twice_except_at_the_end(make, schedule):
     times = []
 
     def denoise(x, t, condition):
-        assert condition == "told"
+        assert condition == "condition"
         assert t.shape == (4,)
         times.append(float(t[0]))
         return torch.zeros_like(x)
 
-    make(6).sample(denoise, schedule, normal(4, 1), "told", seeded("own"))
+    make(6).sample(denoise, schedule, normal(4, 1), "condition", seeded("own"))
     assert len(times) == (11 if make is Heun else 6)
     assert times[0] == 1
     assert times == sorted(times, reverse=True)
@@ -130,8 +130,8 @@ def test_a_schedule_runs_from_the_picture_to_noise(schedule):
     torch.testing.assert_close(mixed[1], alpha[50] * x[1] + sigma[50] * noise[1])
 
 
-def told(x, t, condition: Condition) -> torch.Tensor:
-    """A denoiser whose answer is the number of factors it is told."""
+def counting(x, t, condition: Condition) -> torch.Tensor:
+    """A denoiser whose answer is the number of factors it is conditioned on."""
     return condition.present.sum(1, keepdim=True).expand_as(x).double()
 
 
@@ -141,9 +141,9 @@ def test_guidance_goes_from_the_unconditional_answer_through_the_conditional_one
         torch.zeros(4, 2).long(), torch.zeros(4, 0), torch.ones(4, 2, dtype=torch.bool)
     )
     x, t = normal(4, 3), torch.full((4,), 0.5)
-    assert torch.equal(Guided(told, scale)(x, t, condition), torch.full_like(x, answer))
-    assert torch.equal(Guided(told, 1.0)(x, t, condition), told(x, t, condition))
-    assert torch.equal(Guided(told, 0.0)(x, t, condition), told(x, t, condition.null()))
+    assert torch.equal(Guided(counting, scale)(x, t, condition), torch.full_like(x, answer))
+    assert torch.equal(Guided(counting, 1.0)(x, t, condition), counting(x, t, condition))
+    assert torch.equal(Guided(counting, 0.0)(x, t, condition), counting(x, t, condition.null()))
 
 
 @pytest.mark.parametrize("make", SOLVERS)

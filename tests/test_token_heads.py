@@ -45,8 +45,8 @@ def made(head: Head, dim: int = DIM, codes: Tensor | None = CODES) -> nn.Module:
 
 
 def opened(net: nn.Module, size: float = 0.4) -> nn.Module:
-    """Weights such that every path is open (an untrained head says the same whatever it is
-    told)."""
+    """Weights such that every path is open (an untrained head says the same whatever its
+    condition)."""
     rng = seeded("weights")
     with torch.no_grad():
         for p in net.parameters():
@@ -138,7 +138,7 @@ def test_samples_and_draws_are_pure_functions_of_the_generator(head):
 
 
 @ALL
-def test_an_untrained_head_is_the_same_whatever_it_is_told(head):
+def test_an_untrained_head_is_the_same_whatever_its_condition(head):
     net, x = made(head), tokens(1, 4)
     draw = head.draw((1, 4, DIM), seeded("draw"))
     assert torch.equal(
@@ -218,7 +218,7 @@ def test_categorical_probabilities_are_a_softmax_and_sum_to_one():
     torch.testing.assert_close(mixed, 0.8 * nll + 0.2 * nll.mean())
 
 
-def test_tokens_are_told_from_the_closest_other_row_also_under_autocast():
+def test_tokens_differ_from_the_closest_other_row_also_under_autocast():
     codes = 5 + torch.cat(
         [torch.zeros(1, 16), 1e-5 * torch.randn(200, 16, generator=seeded("close"))]
     )
@@ -344,7 +344,7 @@ def test_the_untrained_denoising_nets_error_is_that_of_no_velocity_averaged_over
 
 
 def test_denoising_draws_both_modes_of_a_condition_that_has_two():
-    """GivenEmbedding the first thing, tokens are N(-0.5, 0.5); told the second, 1.2 or, three times
+    """Given the first thing, tokens are N(-0.5, 0.5); given the second, 1.2 or, three times
     in ten, -1.2, with deviation 0.3."""
     head = Denoising(steps=25, width=32, depth=2, repeats=4)
 
@@ -356,8 +356,8 @@ def test_denoising_draws_both_modes_of_a_condition_that_has_two():
 
     net = fitted(head, made(head, 1), batch, 300)
     with torch.no_grad():
-        told = torch.eye(WIDTH)[:2].repeat_interleave(1000, 0)
-        first, second = head.sample(net, told, seeded("s"))[0][:, 0].split(1000)
+        hidden = torch.eye(WIDTH)[:2].repeat_interleave(1000, 0)
+        first, second = head.sample(net, hidden, seeded("s"))[0][:, 0].split(1000)
     up = second > 0
     assert float(up.float().mean()) == pytest.approx(0.7, abs=0.06)
     for part, mean, std in ((first, -0.5, 0.5), (second[up], 1.2, 0.3), (second[~up], -1.2, 0.3)):

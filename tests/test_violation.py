@@ -25,22 +25,22 @@ def at(count: int = 16, shape: tuple[int, ...] = (8,)) -> tuple[torch.Tensor, to
     return x, torch.linspace(0.2, 0.8, count, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("asked", [(0, 1, 0), (1, None, None), (None, 0, 1)])
-def test_a_composition_is_local_and_a_tilted_one_is_not(asked):
+@pytest.mark.parametrize("prompted", [(0, 1, 0), (1, None, None), (None, 0, 1)])
+def test_a_composition_is_local_and_a_tilted_one_is_not(prompted):
     x, t = at()
-    local = lcs_violation(Exact(Joint(CPC), Flow()), MASKS, x, t, condition_of(asked, 16))
+    local = lcs_violation(Exact(Joint(CPC), Flow()), MASKS, x, t, condition_of(prompted, 16))
     assert (
         max(local.worst_pixel, local.worst_condition, local.pixel_share, local.condition_share)
         < 1e-9
     )
-    assert local.pixels.diagonal()[[v is not None for v in asked] + [True]].min() > 1e-3
-    tilted = lcs_violation(Exact(Tilted(CPC, 1.0), Flow()), MASKS, x, t, condition_of(asked, 16))
+    assert local.pixels.diagonal()[[v is not None for v in prompted] + [True]].min() > 1e-3
+    tilted = lcs_violation(Exact(Tilted(CPC, 1.0), Flow()), MASKS, x, t, condition_of(prompted, 16))
     assert tilted.condition_share > 0.01
     assert tilted.pixel_share > 1e-3
 
 
 def test_a_background_may_tie_its_own_pixels():
-    """Active sets stay deaf to everything foreign; pixels of the rest listen to each other."""
+    """Active sets depend on nothing foreign; pixels of the rest depend on each other."""
     rng = seeded(2, "tied")
     tied = Projective(CPC.sets, CPC.parts, random_mixture(3, 8, rng))
     x, t = at()
@@ -112,7 +112,7 @@ def test_trained_networks_are_measured_alike(probes):
     torch.testing.assert_close(per_picture.conditions, mixed.conditions)
 
 
-def test_the_integrated_score_tells_whether_the_density_splits():
+def test_the_integrated_score_says_whether_the_density_splits():
     x, _ = at()
     t, y, condition = (
         torch.full((16,), 0.4, dtype=torch.float64),

@@ -25,7 +25,7 @@ CORRELATION_SPREAD = 0.05  # the least standard deviation over seeds on the z sc
 @dataclass(frozen=True)
 class RateModel:
     """Seeds have rates ~ Beta(mu nu, (1 - mu) nu), each seen in `samples` trials; mu is the rate
-    that is asked for. Before the data mu ~ Beta(prior, prior), and log nu is uniform."""
+    to be estimated. Before the data mu ~ Beta(prior, prior), and log nu is uniform."""
 
     samples: int = 256  # at most this much counts for one seed, whatever it was measured on
     least: float = 0.05  # nu of seeds that succeed or fail altogether

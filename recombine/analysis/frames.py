@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 
 class Lazy:
-    """A module that is imported when something of it is asked for."""
+    """A module that is imported when something of it is needed."""
 
     def __init__(self, name: str):
         self._name = name

@@ -70,7 +70,7 @@ def by_checkpoint(
     def without(variant: str) -> Table:
         return rows.filter(kept | pl.col("variant").is_null() | (pl.col("variant") != variant))
 
-    def course(claim: Claim) -> list[tuple[int, str]]:
+    def verdicts_by_checkpoint(claim: Claim) -> list[tuple[int, str]]:
         last = judge(claim, rows, scale, run_minutes)
         if not claim.trained or last.verdict not in GIVEN:
             return []
@@ -81,7 +81,7 @@ def by_checkpoint(
         return [(step, verdict) for step, verdict in verdicts if verdict in GIVEN]
 
     variants = rows.where(kind="accuracy").unique("variant")
-    return [course(claim) for claim in claims]
+    return [verdicts_by_checkpoint(claim) for claim in claims]
 
 
 def _checkpoints(rows: Table, variants: list[str]) -> list[int]:

@@ -44,7 +44,7 @@ class Table:
         return self.once(("by", name), lambda: self._split(name))
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What follows from the rows, computed when first asked for and then kept with them."""
+        """What follows from the rows, computed when first needed and then kept with them."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]

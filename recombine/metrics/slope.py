@@ -1,4 +1,4 @@
-"""Does what varies inside a class point towards the next class?
+"""Does within-class jitter point towards the next class?
 
 Pictures of one composition differ in their true values: one red is not the other. Where latents
 follow those values, a model conditioned on them can learn what more of a value does, and might go

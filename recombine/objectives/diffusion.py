@@ -38,7 +38,7 @@ class Diffusion(Noising):
             raise ValueError("the velocity noise - x belongs to the Flow schedule")
         if self.target == "noise" and isinstance(self.schedule, Flow):
             raise ValueError(
-                "noise tells nothing of the picture at t = 1 on the Flow schedule; use velocity or Linear"
+                "the noise says nothing of the picture at t = 1 on the Flow schedule; use velocity or Linear"
             )
 
     def draw(self, shape: torch.Size, rng: torch.Generator) -> Draw:

@@ -2,7 +2,7 @@
 Denoiser interface.
 
 A denoiser is any callable (x_t, t, condition) -> E[x | x_t]: a trained net, an exact mixture, a
-composition of others. Solvers, guidance and locality maps cannot tell them apart."""
+composition of others. Solvers, guidance and locality maps treat them alike."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

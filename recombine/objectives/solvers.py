@@ -52,7 +52,7 @@ class Solver(ABC):
         return x
 
 
-def ask(denoiser: Denoiser, x: Tensor, t: Tensor, condition: Any) -> Tensor:
+def denoised(denoiser: Denoiser, x: Tensor, t: Tensor, condition: Any) -> Tensor:
     return denoiser(x, t.expand(len(x)), condition)
 
 
@@ -69,7 +69,7 @@ class Euler(Solver):
     steps: int = 50
 
     def step(self, denoiser, schedule, x, t, s, condition, rng=None):
-        return advance(schedule, x, ask(denoiser, x, t, condition), t, s)
+        return advance(schedule, x, denoised(denoiser, x, t, condition), t, s)
 
 
 @config("solver/heun")
@@ -81,11 +81,11 @@ class Heun(Solver):
     steps: int = 25
 
     def step(self, denoiser, schedule, x, t, s, condition, rng=None):
-        clean = ask(denoiser, x, t, condition)
+        clean = denoised(denoiser, x, t, condition)
         guess = advance(schedule, x, clean, t, s)
         if s == 0:
             return guess
-        again = ask(denoiser, guess, s, condition)
+        again = denoised(denoiser, guess, s, condition)
         if not schedule.slopes_in_sigma:
             return advance(schedule, x, (clean + again) / 2, t, s)
         before, after = schedule.sigma(t), schedule.sigma(s)
@@ -99,7 +99,7 @@ class Ancestral(Solver):
     steps: int = 250
 
     def step(self, denoiser, schedule, x, t, s, condition, rng=None):
-        clean = ask(denoiser, x, t, condition)
+        clean = denoised(denoiser, x, t, condition)
         forward = schedule.alpha(t) / schedule.alpha(s)
         added = schedule.sigma(t) ** 2 - (forward * schedule.sigma(s)) ** 2
         share = schedule.sigma(s) ** 2 / schedule.sigma(t) ** 2

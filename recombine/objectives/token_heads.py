@@ -115,7 +115,7 @@ class Mixture(Head):
     per channel; the standard deviations of the components lie between `floor` and `cap`. The floor
     keeps the likelihood bounded: the tokens of a codebook are points, and a component that sits on
     one would gain without end by shrinking. 0.05 is above the error of means that a bfloat16
-    network can tell (about 0.01 for values up to 3). Codes of a learned table may lie closer than
+    network can resolve (about 0.01 for values up to 3). Codes of a learned table may lie closer than
     that; a draw may then be nearer to another code, one that decodes alike. Lower is worse in
     another way too: a token counts in the gradient as 1 / scale^2, so those that are certain drown
     those that are not. The temperature scales the standard deviations and leaves the weights alone,

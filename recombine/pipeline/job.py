@@ -29,7 +29,7 @@ class Task(ABC):
         return ()
 
     def check(self) -> None:  # noqa: B027
-        """UsageError where its settings do not fit each other; asked before anything runs."""
+        """UsageError where its settings do not fit each other; called before anything runs."""
 
     @property
     def cost(self) -> float:

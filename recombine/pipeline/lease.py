@@ -35,7 +35,7 @@ class LeaseLost(RuntimeError):
 
 
 def whoami() -> dict[str, Any]:
-    """The process, so that others on the same machine can tell whether it still lives."""
+    """The process, so that others on the same machine can check whether it still lives."""
     return _identity(os.getpid())
 
 
@@ -193,7 +193,7 @@ def _read(path: Path) -> str:
 def held(
     out: Path, name: str, watcher: Watcher | None = None, wait: Callable[[], bool] | None = None
 ) -> Iterator[Lease | None]:
-    """A lease while the block runs; None where another worker has it. `wait`: asked again and again
+    """A lease while the block runs; None where another worker has it. `wait`: tried again and again
     while it is taken, whether to go on waiting."""
     folder, watcher = out / ".leases", watcher or Watcher()
     if (mine := _MINE.get(folder / name)) is not None:

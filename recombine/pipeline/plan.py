@@ -1,4 +1,4 @@
-"""Plans: what a command asks for, as plain values that every worker reads from a file, and what of
+"""Plans: what a command requests, as plain values that every worker reads from a file, and what of
 it is still missing."""
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from recombine.store import read_json, write_json
 
 @dataclass(frozen=True)
 class Command:
-    """What `recombine run` was asked for. Jobs follow from it, so a worker anywhere builds the same
+    """What `recombine run` was called with. Jobs follow from it, so a worker anywhere builds the same
     ones."""
 
     studies: tuple[str, ...]

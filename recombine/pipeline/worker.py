@@ -67,9 +67,9 @@ def carry_out(
         free = [t for t in ready(_possible(todo, failed)) if digest_of(t) not in failed]
         if not free and not _held_by_others(todo, failed):
             break
-        ahead = sum(t.cost for t in todo) + after
+        remaining = sum(t.cost for t in todo) + after
         for task in free:
-            runtime.pace.start(task.cost, ahead - task.cost)
+            runtime.pace.start(task.cost, remaining - task.cost)
             if _attempt(task, out, runtime, named, watcher, failures, failed):
                 break
             runtime.pace.cost = 0.0

@@ -244,7 +244,7 @@ def groups(numbers: list[int]) -> dict[tuple[int, ...], tuple[Any, str]]:
 
 
 def by_distance(some: Table, group: tuple[int, ...]) -> tuple[list[float], list[float]]:
-    """From each distance on, up to the next: recall, where there are enough locations to tell."""
+    """From each distance on, up to the next: recall, where there are enough locations."""
     at, share = [], []
     for low in sorted(some.unique("from")):
         mine = [r for r in some if r["from"] == low and r["locations"] in group]

@@ -1,4 +1,4 @@
-// The list of claims: search and filters, the first rows until more are asked for. Links with data-verdict set the filter.
+// The list of claims: search and filters, the first rows until more are requested. Links with data-verdict set the filter.
 
 const FIRST = 12;
 

@@ -201,20 +201,20 @@ function explorer(data) {
     try { history.replaceState(null, "", `#${hash}`); } catch { /* some browsers refuse it on files; the page works without */ }
   }
 
-  /** What the address asks for; whatever it does not name stays. */
+  /** What the address names; whatever it does not name stays. */
   function recall() {
-    const asked = new URLSearchParams(location.hash.slice(1));
-    if (data.probes.includes(asked.get("probe"))) state.probe = asked.get("probe");
-    const run = data.runs.find((r) => r.id === asked.get("run"));
+    const given = new URLSearchParams(location.hash.slice(1));
+    if (data.probes.includes(given.get("probe"))) state.probe = given.get("probe");
+    const run = data.runs.find((r) => r.id === given.get("run"));
     if (run) state.run = run;
-    state.follow = !asked.has("with");
-    setOther(state.follow ? counterpart() : data.runs.find((r) => r.id === asked.get("with")) || null);
-    state.index = asked.has("step") ? nearest(state.run, Number(asked.get("step")) || 0) : Math.min(state.index, state.run.steps.length - 1);
+    state.follow = !given.has("with");
+    setOther(state.follow ? counterpart() : data.runs.find((r) => r.id === given.get("with")) || null);
+    state.index = given.has("step") ? nearest(state.run, Number(given.get("step")) || 0) : Math.min(state.index, state.run.steps.length - 1);
     find("probe").value = state.probe;
     setRun(state.run);
   }
 
-  function listen() {
+  function connect() {
     find("slider").addEventListener("input", (event) => { if (timer) play(false); setStep(Number(event.target.value)); });
     find("slider").addEventListener("change", remember);
     find("seed").addEventListener("change", (event) => { setRun(data.runs.find((r) => r.id === event.target.value)); remember(); });
@@ -246,7 +246,7 @@ function explorer(data) {
   recall();
   fillVariants();
   show();
-  listen();
+  connect();
 }
 
 if (find("data")) explorer(JSON.parse(find("data").textContent));

@@ -31,7 +31,7 @@ from recombine.train.loop import load_weights, train
 from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.scenes import Scenes
 
-AHEAD = 32
+BLOCK = 32
 """Batches that are placed at once: crowded scenes take many trials, which go faster for many scenes
 together."""
 CHECK_VERSION = 2
@@ -82,11 +82,11 @@ class DetectorRun(Task):
 
         @lru_cache(maxsize=1)
         def placed(block: int) -> Scene:
-            return crowds(world, AHEAD * size, seeded(self.seed, "crowds", block, device=device))
+            return crowds(world, BLOCK * size, seeded(self.seed, "crowds", block, device=device))
 
         def batch(step: int) -> tuple[Tensor, Tensor]:
-            rng, first = seeded(self.seed, "detector", step, device=device), step % AHEAD * size
-            scene = placed(step // AHEAD).take(slice(first, first + size))
+            rng, first = seeded(self.seed, "detector", step, device=device), step % BLOCK * size
+            scene = placed(step // BLOCK).take(slice(first, first + size))
             images, counted = worn(world, scene, self.worn, rng)
             return noisy(images, self.noise, rng), target(world, counted)
 

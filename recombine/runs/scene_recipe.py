@@ -166,7 +166,7 @@ class SceneRecipe:
             raise ValueError(f"pool must be positive, not {self.pool}")
 
     def check(self) -> None:
-        """UsageError where the parts do not fit each other; asked before the work."""
+        """UsageError where the parts do not fit each other; called before the work."""
         self.net.check(self.world.image_shape)
         encoder = self.layout_encoder
         if isinstance(encoder, List) and encoder.slots < self.slots:

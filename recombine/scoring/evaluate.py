@@ -12,7 +12,7 @@ import polars as pl
 from recombine.config import UsageError
 from recombine.runtime import Runtime
 from recombine.scoring import score
-from recombine.scoring.probes import Reader, function_reader, trained_readers, world_readers
+from recombine.scoring.probes import PictureProbe, function_probe, trained_probes, world_probes
 from recombine.scoring.reference import Reference, open_reference
 from recombine.scoring.result import Result
 from recombine.scoring.samplers import sample_into
@@ -59,8 +59,8 @@ def evaluate(
     sampler = check_source(found, template, reference.space, seed)
     if found.dataset is not None:
         index = wanted(found.dataset, reference.space, template)
-    readers = find_readers(probe, reference, probe_steps, template, folder, runtime)
-    checks = [row for i, r in enumerate(readers) for row in validated(r, reference, i == 0)]
+    probes = find_probes(probe, reference, probe_steps, template, folder, runtime)
+    checks = [row for i, r in enumerate(probes) for row in validated(r, reference, i == 0)]
     dataset = found.dataset
     if dataset is None:
         where = folder / "pictures"
@@ -68,7 +68,7 @@ def evaluate(
         sample_into(where, sampler, found.name, reference.space, every, n, seed, runtime.log)
         dataset = open_dataset(where)
         index = wanted(dataset, reference.space, "")
-    result = scored(dataset, index, readers, reference, checks, found)
+    result = scored(dataset, index, probes, reference, checks, found)
     result.write(folder, runtime)
     return result
 
@@ -77,23 +77,23 @@ def _slug(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.") or "model"
 
 
-def find_readers(
+def find_probes(
     probe: Any, reference: Reference, steps: int, template: str, out: Path, runtime: Runtime
-) -> list[Reader]:
+) -> list[PictureProbe]:
     """The probes, the primary one first."""
     if callable(probe) or (probe and ":" in str(probe)):
         head = str(probe).partition(":")[0] if isinstance(probe, str) else ""
         if head in ("zero-shot", "classifier"):
-            from recombine.scoring.hub_probes import hub_reader
+            from recombine.scoring.hub_probes import hub_probe
 
-            return [hub_reader(str(probe), reference.space, template)]
-        return [function_reader(probe, reference.space)]
+            return [hub_probe(str(probe), reference.space, template)]
+        return [function_probe(probe, reference.space)]
     if reference.world is None:
         raise UsageError("--data: real pictures are needed to train a probe; or give --probe")
     if isinstance(reference.world, Folder):
-        made = trained_readers(reference.world, steps, out, runtime)
+        made = trained_probes(reference.world, steps, out, runtime)
     else:
-        made = world_readers(reference.world, steps, out, runtime)
+        made = world_probes(reference.world, steps, out, runtime)
     names = [r.name for r in made]
     if probe and str(probe) not in names:
         known = ", ".join((*names, "module:function", "zero-shot:ID", "classifier:ID"))
@@ -101,18 +101,18 @@ def find_readers(
     return sorted(made, key=lambda r: r.name != probe) if probe else made
 
 
-def validated(reader: Reader, reference: Reference, primary: bool) -> list[Row]:
+def validated(probe: PictureProbe, reference: Reference, primary: bool) -> list[Row]:
     if reference.world is None:
         return []
-    real = reference.real(reader.trained)
-    rows = score.validate(reader, real, reference.space, reference.split, reference.where, primary)
-    return rows + [row | {"probe": reader.name} for row in reader.rows]
+    real = reference.real(probe.trained)
+    rows = score.validate(probe, real, reference.space, reference.split, reference.where, primary)
+    return rows + [row | {"probe": probe.name} for row in probe.rows]
 
 
 def scored(
     dataset: Dataset,
     index: np.ndarray,
-    readers: Sequence[Reader],
+    probes: Sequence[PictureProbe],
     reference: Reference,
     checks: list[Row],
     source: Source,
@@ -120,12 +120,12 @@ def scored(
     """Every probe over all pictures, which stream from the disk once for each."""
     space, split, rows, answers = reference.space, reference.split, list(checks), None
     sheet = Collector(space, index)
-    for i, reader in enumerate(readers):
+    for i, probe in enumerate(probes):
         stream = score.stream(dataset.pictures(), index)
-        read, asked, digests = score.read_all(reader, sheet.watch(stream) if i == 0 else stream)
+        read, prompted, digests = score.read_all(probe, sheet.watch(stream) if i == 0 else stream)
         every = space.compositions
-        rows += score.accuracy_table("accuracy", reader.name, read, asked, space, split, every)
-        rows += score.confusion(reader.name, read, asked, space)
+        rows += score.accuracy_table("accuracy", probe.name, read, prompted, space, split, every)
+        rows += score.confusion(probe.name, read, prompted, space)
         if i == 0:
             answers, digest = (
                 read,
@@ -144,7 +144,7 @@ def scored(
             },
         }
     )
-    return Result.of(rows, pictures, sheet, readers, reference, source.name, dataset, digest)
+    return Result.of(rows, pictures, sheet, probes, reference, source.name, dataset, digest)
 
 
 def order_free(digests: Sequence[bytes], words: Sequence[str]) -> str:

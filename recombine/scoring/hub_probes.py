@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from recombine.config import UsageError
-from recombine.scoring.probes import Answers, Reader
+from recombine.scoring.probes import Answers, PictureProbe
 from recombine.scoring.prompts import check_template, labels_of, read_prompt
 from recombine.worlds.datasets.dataset import Picture
 from recombine.worlds.factors import Composition, FactorSpace
@@ -16,7 +16,7 @@ TASKS = {"zero-shot": "zero-shot-image-classification", "classifier": "image-cla
 AT_ONCE = 64
 
 
-def hub_reader(text: str, space: FactorSpace, template: str) -> Reader:
+def hub_probe(text: str, space: FactorSpace, template: str) -> PictureProbe:
     """`zero-shot:ID` chooses among the prompts of all compositions; `classifier:ID` must answer
     with labels that name a value of every factor."""
     kind, _, name = text.partition(":")
@@ -25,8 +25,8 @@ def hub_reader(text: str, space: FactorSpace, template: str) -> Reader:
         words = template or "a photo of a " + " ".join(f"{{{f.name}}}" for f in space.factors)
         check_template(words, space)
         prompts = {words.format(**labels_of(space, c)): c for c in space.compositions}
-        return Reader(text, _zero_shot(pipe, prompts), f"{text}|{words}")
-    return Reader(text, _classifier(pipe, space, text), text)
+        return PictureProbe(text, _zero_shot(pipe, prompts), f"{text}|{words}")
+    return PictureProbe(text, _classifier(pipe, space, text), text)
 
 
 def _open(task: str, name: str) -> Any:

@@ -17,9 +17,9 @@ from recombine.analysis.levels import level_name
 from recombine.config import UsageError, from_json
 from recombine.runtime import Runtime
 from recombine.scoring import score
-from recombine.scoring.evaluate import STEPS, find_readers, order_free, validated
+from recombine.scoring.evaluate import STEPS, find_probes, order_free, validated
 from recombine.scoring.page import render
-from recombine.scoring.probes import Reader, function_reader
+from recombine.scoring.probes import PictureProbe, function_probe
 from recombine.scoring.reference import Reference, open_reference
 from recombine.scoring.source import wanted
 from recombine.store import Row, read_json, write_atomic, write_json
@@ -50,17 +50,15 @@ class Entry:
 
 def leaderboard(
     directory: str | Path, out: str | Path = "out/leaderboard", steps: int = 0, device: str = "auto",
-    runtime: Runtime | None = None, readers: Callable[..., list[Reader]] = find_readers,
+    runtime: Runtime | None = None, find: Callable[..., list[PictureProbe]] = find_probes,
 ) -> list[Entry]:  # fmt: skip
     """Score all submissions of a folder by every probe; `out` gets rows.parquet and index.html."""
     root, runtime = Path(directory), runtime or Runtime.find(device)
     target = Path(out)
     board = _board(root)
     reference = _reference(root, board)
-    probes = readers(
-        "", reference, steps or int(board.get("probe_steps", STEPS)), "", target, runtime
-    )
-    probes += [function_reader(text, reference.space) for text in board.get("probes", [])]
+    probes = find("", reference, steps or int(board.get("probe_steps", STEPS)), "", target, runtime)
+    probes += [function_probe(text, reference.space) for text in board.get("probes", [])]
     checks = [row for i, r in enumerate(probes) for row in validated(r, reference, i == 0)]
     folders = sorted(p.parent for p in root.glob(f"*/{CARD}"))
     if not folders:
@@ -92,17 +90,19 @@ def _reference(root: Path, board: dict[str, Any]) -> Reference:
     return open_reference(data, tuple(board.get("factors", ())), board.get("split", ""), None)
 
 
-def _entry(folder: Path, reference: Reference, probes: Sequence[Reader]) -> tuple[Entry, list[Row]]:
+def _entry(
+    folder: Path, reference: Reference, probes: Sequence[PictureProbe]
+) -> tuple[Entry, list[Row]]:
     found, space = read_json(folder / CARD), reference.space
     plain = found.items() if isinstance(found, dict) else ()
     card = {str(k): str(v) for k, v in plain if isinstance(v, (str, int, float))}
     dataset = open_dataset(folder)
     index, rows, levels, digest = wanted(dataset, space, ""), [], {}, ""
     for probe in probes:
-        read, asked, digests = score.read_all(probe, score.stream(dataset.pictures(), index))
+        read, prompted, digests = score.read_all(probe, score.stream(dataset.pictures(), index))
         every = space.compositions
         mine = score.accuracy_table(
-            "accuracy", probe.name, read, asked, space, reference.split, every
+            "accuracy", probe.name, read, prompted, space, reference.split, every
         )
         rows += [row | {"variant": folder.name} for row in mine]
         levels[probe.name] = {k: score.level_estimate(r) for k, r in score.by_level(mine).items()}
@@ -129,7 +129,7 @@ def changes_of_rank(entries: Sequence[Entry], probes: Sequence[str]) -> list[str
 
 def _write(
     target: Path, board: dict[str, Any], entries: list[Entry], rows: list[Row],
-    probes: Sequence[Reader], reference: Reference,
+    probes: Sequence[PictureProbe], reference: Reference,
 ) -> None:  # fmt: skip
     from recombine.analysis.table import Table, write_table
 

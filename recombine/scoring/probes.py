@@ -32,7 +32,7 @@ Answers = Int[np.ndarray, "b k"]
 
 
 @dataclass(frozen=True)
-class Reader:
+class PictureProbe:
     """A probe with a name and a digest: pictures of any size -> value indices, -1 where it reads
     none. `rows`: what its training measured. `trained`: whether real pictures have been used up,
     so that it is validated on the held-out ones alone."""
@@ -44,21 +44,21 @@ class Reader:
     trained: bool = False
 
 
-def trained_readers(folder: Folder, steps: int, out: Path, runtime: Runtime) -> list[Reader]:
+def trained_probes(folder: Folder, steps: int, out: Path, runtime: Runtime) -> list[PictureProbe]:
     """The open-set probe and the same without rejection, trained on the folder's pictures."""
     task = FactorProbeRun(folder, steps)
     probe, made = obtain(task, out, runtime), folder_of(task, out)
     rows = tuple(r for r in made.rows() if r.get("kind") == "left out")
     side = folder.image_shape[1:]
     return [
-        Reader(
-            p.name, tensor_reader(p, side, runtime.device), f"{made.digest}-{p.name}", rows, True
+        PictureProbe(
+            p.name, tensor_probe(p, side, runtime.device), f"{made.digest}-{p.name}", rows, True
         )
         for p in (probe, probe.closed_set())
     ]
 
 
-def world_readers(world: World, steps: int, out: Path, runtime: Runtime) -> list[Reader]:
+def world_probes(world: World, steps: int, out: Path, runtime: Runtime) -> list[PictureProbe]:
     """A world's own probes: its oracle, where it has one, stands beside the trained ones."""
     tasks = probe_runs(world, steps)
     open_set, linear = (obtain(task, out, runtime) for task in tasks)
@@ -70,16 +70,16 @@ def world_readers(world: World, steps: int, out: Path, runtime: Runtime) -> list
     probes: list[Probe] = [open_set, open_set.closed_set(), *oracle, linear]
     side, device = world.image_shape[1:], runtime.device
     return [
-        Reader(
+        PictureProbe(
             p.name,
-            tensor_reader(p, side, device),
+            tensor_probe(p, side, device),
             f"{names[p.name]}-{p.name}",
         )
         for p in probes
     ]
 
 
-def tensor_reader(
+def tensor_probe(
     probe: Probe, side: tuple[int, ...], device: torch.device
 ) -> Callable[[Sequence[Picture]], Answers]:
     """Pictures cropped and scaled to the size that the probe was trained on."""
@@ -100,7 +100,7 @@ def fit(picture: Picture, side: tuple[int, ...]) -> Picture:
     return np.asarray(Image.fromarray(picture).resize((side[1], side[0])))
 
 
-def function_reader(text: str | Callable[..., Any], space: FactorSpace) -> Reader:
+def function_probe(text: str | Callable[..., Any], space: FactorSpace) -> PictureProbe:
     """A classifier of the user's: a list of Pillow images -> a label each, as a dictionary of
     factors or as a text that names the values; or a dictionary of lists."""
     function = text if callable(text) else find_function(text, "--probe")
@@ -118,7 +118,7 @@ def function_reader(text: str | Callable[..., Any], space: FactorSpace) -> Reade
         code = inspect.getsource(function)
     except (OSError, TypeError):
         code = name
-    return Reader(name, read, hashlib.sha256(code.encode()).hexdigest()[:16])
+    return PictureProbe(name, read, hashlib.sha256(code.encode()).hexdigest()[:16])
 
 
 def answers(found: Any, count: int, space: FactorSpace, name: str) -> Answers:

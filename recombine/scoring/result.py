@@ -12,7 +12,7 @@ from recombine.analysis.levels import LEARNED, level_name
 from recombine.analysis.table import Table, read_table, write_table
 from recombine.config import UsageError
 from recombine.runtime import Runtime
-from recombine.scoring.probes import Reader
+from recombine.scoring.probes import PictureProbe
 from recombine.scoring.reference import Reference
 from recombine.scoring.score import by_level, level_estimate
 from recombine.scoring.sheet import Collector
@@ -38,7 +38,7 @@ class Result:
 
     @staticmethod
     def of(
-        rows: list[Row], pictures: pl.DataFrame, sheet: Collector, readers: Sequence[Reader],
+        rows: list[Row], pictures: pl.DataFrame, sheet: Collector, probes: Sequence[PictureProbe],
         reference: Reference, name: str, dataset: Dataset, digest: str,
     ) -> "Result":  # fmt: skip
         space = reference.space
@@ -49,8 +49,8 @@ class Result:
             "data": reference.where,
             "factors": {f.name: list(f.values) for f in space.factors},
             "seen": [space.describe(c) for c in reference.split.seen],
-            "primary": readers[0].name,
-            "probes": {r.name: r.digest for r in readers},
+            "primary": probes[0].name,
+            "probes": {r.name: r.digest for r in probes},
             "pictures": {"n": len(dataset), "digest": digest},
             "shown": [code(c) for c in sheet.compositions],
             "notes": [*reference.notes, *dataset.notes],

@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from recombine.config import UsageError
 from recombine.metrics.intervals import wilson, wilson_of_share
-from recombine.scoring.probes import Reader
+from recombine.scoring.probes import PictureProbe
 from recombine.store import Row
 from recombine.worlds.datasets.dataset import Picture, picture_digest
 from recombine.worlds.factors import Composition, FactorSpace, Split, code
@@ -26,12 +26,12 @@ Index = Int[np.ndarray, "n k"]
 
 
 def read_all(
-    reader: Reader, pictures: Iterable[tuple[Picture, Sequence[int]]]
+    probe: PictureProbe, pictures: Iterable[tuple[Picture, Sequence[int]]]
 ) -> tuple[Index, Index, list[bytes]]:
     """What a probe reads in every picture, what it should show, and each picture's digest."""
     stream, found, wanted, digests = iter(pictures), [], [], []
     while some := list(islice(stream, TOGETHER)):
-        found.append(reader.read([p for p, _ in some]))
+        found.append(probe.read([p for p, _ in some]))
         wanted += [tuple(c) for _, c in some]
         digests += [picture_digest(p) for p, _ in some]
     width = len(wanted[0]) if wanted else 0
@@ -46,7 +46,7 @@ def accuracy_table(
     kind: str, probe: str, answers: Index, wanted: Index, space: FactorSpace, split: Split | None = None,
     every: Iterable[Composition] = (),
 ) -> list[Row]:  # fmt: skip
-    """A row for each composition that was asked for, and of `every` composition that was not, with
+    """A row for each composition that was prompted for, and of `every` composition that was not, with
     n = 0."""
     rows = []
     there = [tuple(c) for c in np.unique(wanted, axis=0).tolist()]
@@ -72,7 +72,7 @@ def accuracy_table(
 
 
 def validate(
-    reader: Reader,
+    probe: PictureProbe,
     real: Iterable[tuple[Picture, Sequence[int]]],
     space: FactorSpace,
     split: Split,
@@ -80,7 +80,7 @@ def validate(
     primary: bool,
 ) -> list[Row]:
     """Rows of kind probe on real pictures; UsageError where the primary probe cannot read them."""
-    answers, wanted, _ = read_all(reader, real)
+    answers, wanted, _ = read_all(probe, real)
     if not len(wanted):
         raise UsageError(
             f"{where}: no real pictures are left to validate the probe on; it needs three of a "
@@ -89,11 +89,11 @@ def validate(
     for factor, share in zip(space.factors, (answers == wanted).mean(0), strict=True):
         if primary and share < TRUST:
             raise UsageError(
-                f"the probe {reader.name} cannot read {factor.name} on real pictures of {where}: "
+                f"the probe {probe.name} cannot read {factor.name} on real pictures of {where}: "
                 f"accuracy {share:.2f} on {len(wanted)}, needed {TRUST}; its scores would mean "
                 "nothing"
             )
-    return accuracy_table("probe", reader.name, answers, wanted, space, split)
+    return accuracy_table("probe", probe.name, answers, wanted, space, split)
 
 
 def confusion(probe: str, answers: Index, wanted: Index, space: FactorSpace) -> list[Row]:

@@ -65,7 +65,7 @@ _LOADED: dict[Path, "Study"] = {}
 
 
 def load(path: Path) -> "Study":
-    """The STUDY that a file defines. Running the file is what the user asked for; an error in it is
+    """The STUDY that a file defines. Running the file is what the user wants; an error in it is
     one line."""
     from recombine.studies.study import Study
 

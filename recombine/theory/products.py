@@ -1,7 +1,7 @@
 """Who composes, exactly: gradient flow on all products of conditions.
 
 A condition has a number for each factor, whose two classes are -1 and 1; nothing is between them
-but what varies inside a class. The model answers with the factors themselves,
+but within-class jitter. The model answers with the factors themselves,
 
     f(x) = sum over sets S of factors of  w_S sqrt(k_S) prod_{i in S} x_i,
     k_S = prod_{i in S} prior_i,

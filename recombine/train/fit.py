@@ -227,7 +227,7 @@ class Fit:
 def distributed(module: nn.Module, runtime: Runtime) -> DistributedDataParallel:
     """The module with gradients averaged over processes, in buckets, while the backward pass goes
     on. The graph of a step never changes, so weights that a loss does not use need no search. On a
-    GPU it is built on a side stream, as capturing it in a CUDA graph asks for."""
+    GPU it is built on a side stream, as capturing it in a CUDA graph requires."""
     on_gpu = runtime.device.type == "cuda"
     side = torch.cuda.stream(torch.cuda.Stream()) if on_gpu else nullcontext()
     devices = [runtime.device] if on_gpu else None

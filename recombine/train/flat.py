@@ -35,8 +35,8 @@ class StepScalars(NamedTuple):
 
     def set(self, step: int, rate: float, keep: float, betas: tuple[float, float]) -> None:
         values = (step, rate, 1 - keep, *(1 - beta ** (step + 1) for beta in betas))
-        for dial, value in zip(self, values, strict=True):
-            dial.fill_(value)
+        for scalar, value in zip(self, values, strict=True):
+            scalar.fill_(value)
 
 
 class FlatParams:

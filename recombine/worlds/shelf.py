@@ -74,10 +74,10 @@ class Shelf(NamedTuple):
         return self.pictures[self.picture[rows]].float() / 255
 
 
-def load(root: Path, table: str, asked: tuple[str, ...], size: int | None, most: int = 0) -> Shelf:
+def load(root: Path, table: str, wanted: tuple[str, ...], size: int | None, most: int = 0) -> Shelf:
     """Read everything, or at most so many pictures of each composition; the first thing that is
     wrong ends it with a line that names it."""
-    listing = some_of(read_listing(root, table, asked), most)
+    listing = some_of(read_listing(root, table, wanted), most)
     head = _table_digest(root / table, listing)
     digests, pictures = _pictures(root, listing, size)
     order = codes(torch.from_numpy(listing.factors), listing.space).argsort(stable=True)
@@ -158,15 +158,15 @@ def tally(
     return factors[torch.from_numpy(first).to(factors.device)], torch.from_numpy(counts)
 
 
-def read_listing(root: Path, table: str, asked: tuple[str, ...] = ()) -> Listing:
+def read_listing(root: Path, table: str, wanted: tuple[str, ...] = ()) -> Listing:
     """The table of a folder; no picture is read."""
     if table == TABLE and not os.path.lexists(root / table):
         from recombine.worlds.datasets.listing import list_dataset
 
-        return list_dataset(root, asked)
+        return list_dataset(root, wanted)
     where = f"{root}/{table}"
     with read_cells(root / table, where) as (columns, rows):
-        names = _factor_columns(columns, asked, where)
+        names = _factor_columns(columns, wanted, where)
         own = {name: [c for c in columns if c.startswith(f"{name}.")] for name in names}
         used = ["file", *names, *itertools.chain(*own.values())]
         found = _columns(rows, columns, used, set(itertools.chain(*own.values())), where)
@@ -257,14 +257,14 @@ def _number(cell: str) -> float:
         return math.nan
 
 
-def _factor_columns(columns: list[str], asked: tuple[str, ...], where: str) -> tuple[str, ...]:
+def _factor_columns(columns: list[str], wanted: tuple[str, ...], where: str) -> tuple[str, ...]:
     if len(set(columns)) < len(columns):
         raise UsageError(f"{where}: two columns have the same name ({_some(columns)})")
     if "file" not in columns:
         raise UsageError(f"{where}: needs a column 'file'; it has {_some(columns)}")
     found = tuple(c for c in columns if c != "file" and "." not in c)
     known = set(found)
-    for name in asked:
+    for name in wanted:
         if name not in known:
             raise UsageError(f"{where}: has no factor column {name!r}; it has {_some(found)}")
     for column in columns:
@@ -274,11 +274,11 @@ def _factor_columns(columns: list[str], asked: tuple[str, ...], where: str) -> t
             )
     if not found:
         raise UsageError(f"{where}: has no factor column beside 'file'")
-    if len(set(asked)) < len(asked):
-        raise UsageError(f"{where}: a factor is asked for twice ({_some(asked)})")
-    if taken := RESERVED.intersection(asked or found):
+    if len(set(wanted)) < len(wanted):
+        raise UsageError(f"{where}: a factor is named twice ({_some(wanted)})")
+    if taken := RESERVED.intersection(wanted or found):
         raise UsageError(f"{where}: a factor cannot be called {min(taken)!r}; rename that column")
-    return asked or found
+    return wanted or found
 
 
 def _some(names: Iterable[str]) -> str:

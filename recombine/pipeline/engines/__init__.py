@@ -101,7 +101,7 @@ class Outcomes:
         return again
 
     def check(self) -> None:
-        """EngineError where the plan cannot be done. Asked when no worker is left."""
+        """EngineError where the plan cannot be done. Called when no worker is left."""
         if self.crashed:
             index, why = min(self.crashed.items())
             raise EngineError(f"worker {index} crashed: {why}")

@@ -1,4 +1,4 @@
-"""Workers as Ray tasks, spread over a cluster's nodes; RECOMBINE_RAY_* say what each asks for.
+"""Workers as Ray tasks, spread over a cluster's nodes; RECOMBINE_RAY_* say what each requests.
 
 The cluster is the one that RAY_ADDRESS names, else the one that `ray start` began on this machine,
 else a local one for the length of the command. All nodes must share the results folder, and have
@@ -34,7 +34,7 @@ GRACE = 25.0
 
 @dataclass(frozen=True)
 class RaySettings:
-    """What each worker asks for: `cpus` is RECOMBINE_RAY_CPUS, and so on. `gpus` may be a fraction;
+    """What each worker requests: `cpus` is RECOMBINE_RAY_CPUS, and so on. `gpus` may be a fraction;
     -1 shares the cluster's GPUs, if it has any, evenly among the workers."""
 
     cpus: float = 1.0
@@ -109,7 +109,7 @@ def _started_here() -> str:
 
 
 def _unreachable(address: str) -> str:
-    """Why nobody listens at HOST:PORT or ray://HOST:PORT; empty where somebody does."""
+    """Why nothing answers at HOST:PORT or ray://HOST:PORT; empty where something does."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         if not parts.hostname or not parts.port:

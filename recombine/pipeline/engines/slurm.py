@@ -1,4 +1,4 @@
-"""Workers as a Slurm job array, submitted with submitit; RECOMBINE_SLURM_* say what each asks for.
+"""Workers as a Slurm job array, submitted with submitit; RECOMBINE_SLURM_* say what each requests.
 
 All nodes must share the results folder and the Python environment. Workers log to `slurm/` beside
 the plan. One that is preempted or reaches its time limit is queued again and goes on."""
@@ -44,7 +44,7 @@ GRACE = 25.0
 
 @dataclass(frozen=True)
 class SlurmSettings:
-    """What each worker asks for: `partition` is RECOMBINE_SLURM_PARTITION, and so on. Empty or 0:
+    """What each worker requests: `partition` is RECOMBINE_SLURM_PARTITION, and so on. Empty or 0:
     the cluster's default. `setup`: a shell line to run before it, e.g. "module load cuda"."""
 
     partition: str = ""
@@ -112,7 +112,7 @@ def check_cluster() -> None:
         if not shutil.which(command):
             raise UsageError(f"--engine slurm: {command} is not on the PATH; is Slurm installed?")
     try:
-        answer = _ask("scontrol", "ping", seconds=10.0)
+        answer = _output("scontrol", "ping", seconds=10.0)
     except subprocess.CalledProcessError as error:
         answer = error.stdout.strip() or _reason(error.stderr)
     except subprocess.TimeoutExpired:
@@ -122,7 +122,7 @@ def check_cluster() -> None:
         raise UsageError(f"--engine slurm: the Slurm controller is not reachable ({says})")
 
 
-def _ask(*command: str, seconds: float = 60.0) -> str:
+def _output(*command: str, seconds: float = 60.0) -> str:
     """What a command of Slurm prints."""
     given = {"capture_output": True, "text": True, "timeout": seconds}
     return subprocess.run(command, check=True, **given).stdout
@@ -191,7 +191,7 @@ class WorkerArray:
         arrays = ",".join(sorted({job.job_id.split("_")[0] for job in self.jobs.values()}))
         show = ("--noheader", "--array", "--states=all", "--format=%i %T")
         try:
-            answer = _ask("squeue", *show, f"--jobs={arrays}")
+            answer = _output("squeue", *show, f"--jobs={arrays}")
             return dict(line.split() for line in answer.splitlines())
         except subprocess.CalledProcessError as error:
             if "Invalid job id" in error.stderr:
@@ -272,7 +272,7 @@ class WorkerArray:
 
 def _try(*command: str) -> None:
     with suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        _ask(*command)
+        _output(*command)
 
 
 def _summary(states: Iterable[str]) -> str:

@@ -28,11 +28,11 @@ class Labels:
 
 
 def factor_columns(
-    dataset: Dataset, asked: Sequence[str] = ()
+    dataset: Dataset, wanted: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], list[str]]:
     """The factors among the columns, and notes on columns that were left out."""
     found = [c for c in dataset.table.columns if c != NAME and "." not in c]
-    for name in asked:
+    for name in wanted:
         if name not in found:
             have = ", ".join(found) or "none"
             raise UsageError(
@@ -42,8 +42,8 @@ def factor_columns(
             raise UsageError(
                 f"{dataset.where}: a factor cannot be called {name!r}; rename that column"
             )
-    if asked:
-        return tuple(asked), []
+    if wanted:
+        return tuple(wanted), []
     rows, kept, notes = len(dataset), [], []
     for name in found:
         values = dataset.table[name].n_unique()

@@ -1,4 +1,4 @@
-"""A dataset: a table with one row per picture, and pictures that are read only when asked for."""
+"""A dataset: a table with one row per picture, and pictures that are read only when needed."""
 
 import hashlib
 import re

@@ -11,13 +11,13 @@ from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.shelf import Listing
 
 
-def list_dataset(path: Path, asked: tuple[str, ...] = ()) -> Listing:
-    """Every picture with its factors. Of class folders `asked` names the levels."""
+def list_dataset(path: Path, wanted: tuple[str, ...] = ()) -> Listing:
+    """Every picture with its factors. Of class folders `wanted` names the levels."""
     dataset = open_dataset(path)
     levels = [c for c in dataset.table.columns if c.startswith("level")]
-    if asked and len(levels) == len(asked) and not set(asked) & set(dataset.table.columns):
-        dataset = dataset.renamed(dict(zip(levels, asked, strict=True)))
-    names, notes = factor_columns(dataset, asked)
+    if wanted and len(levels) == len(wanted) and not set(wanted) & set(dataset.table.columns):
+        dataset = dataset.renamed(dict(zip(levels, wanted, strict=True)))
+    names, notes = factor_columns(dataset, wanted)
     if not names:
         raise UsageError(
             f"{path}: has no column that is a factor; {'; '.join(notes) or 'no others'}"

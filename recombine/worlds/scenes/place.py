@@ -19,7 +19,7 @@ from recombine.worlds.scenes.shot import shots
 
 REACH = 3.0
 """Positions are uniform in a square of this half side."""
-TRIES, PATIENCE = 100, 40
+TRIES, ROUNDS = 100, 40
 """Positions tried for an object, and rounds without a single success before giving up."""
 CPU_BATCH, GPU_BATCH = 256, 8192
 """How many scenes a round tries where few pictures are left and these are hard: more and more for
@@ -51,14 +51,14 @@ class Rules(NamedTuple):
 def place(rules: Rules, count: Int[Tensor, "b"], slots: int, rng: torch.Generator) -> Scene:
     """Random scenes with `count` objects each, in the first of `slots` slots."""
     scene, good = draft(rules, count, slots, rng)
-    left, patience, times = len(count) + 1, PATIENCE, 1
+    left, rounds, times = len(count) + 1, ROUNDS, 1
     while len(again := (~good).nonzero()[:, 0]):
-        patience = PATIENCE if len(again) < left else patience - 1
-        if not patience:
+        rounds = ROUNDS if len(again) < left else rounds - 1
+        if not rounds:
             spacing = f", {rules.spacing:.3g} apart in the picture" if rules.spacing else ""
             raise UsageError(
                 f"{int(count[again].max())} objects: found no room for so many at a distance of "
-                f"{rules.apart} and a margin of {rules.margin}{spacing}; ask for fewer, or allow "
+                f"{rules.apart} and a margin of {rules.margin}{spacing}; use fewer, or allow "
                 "small ones only"
             )
         left, times = (

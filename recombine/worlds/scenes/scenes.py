@@ -127,8 +127,8 @@ class Scenes(SceneSource):
 
     def place(self, count: Int[Tensor, "b"], rng: torch.Generator) -> Scene:
         """Random scenes with `count` objects each, which may be more than `counts` names."""
-        for asked in set(count.tolist()) - set(range(MOST + 1)):
-            raise UsageError(f"{asked} objects: a scene holds 0 to {MOST}")
+        for number in set(count.tolist()) - set(range(MOST + 1)):
+            raise UsageError(f"{number} objects: a scene holds 0 to {MOST}")
         return place(self.rules, count.to(rng.device), max([self.slots, *count.tolist()]), rng)
 
     def sample(self, count: int, rng: torch.Generator) -> Labelled:
