@@ -20,28 +20,48 @@ from recombine.rng import seeded
 
 @dataclass
 class Pace:
-    """How far a whole command is, in the units of `Task.cost`: `cost` of the task that runs,
-    `remaining` of all after it, `done` of those that this process has finished."""
+    """How far a whole command is, from the costs of its tasks (`Task.cost`): what a unit takes is
+    measured for each kind of task, and on average for kinds that this process has not met. `costs`
+    by kind are those of all tasks that were not finished when the running one began, which is one
+    of them; `after`: what comes when all are done, in one process."""
 
     workers: int = 1
-    done: float = 0.0
+    after: float = 0.0
+    kind: str = ""
     cost: float = 0.0
-    remaining: float = 0.0
+    costs: dict[str, float] = field(default_factory=dict)
+    resumed: float = 0.0
     began: float = field(default_factory=time.monotonic)
+    measured: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Seconds and cost of what is finished, by kind."""
 
-    def start(self, cost: float, remaining: float) -> None:
-        self.done, self.cost, self.remaining = self.done + self.cost, cost, remaining
+    def start(self, kind: str, cost: float, costs: dict[str, float]) -> None:
+        self.kind, self.cost, self.costs = kind, cost, costs
+        self.resumed, self.began = 0.0, time.monotonic()
+
+    def finish(self) -> None:
+        self.measured, self.cost = self._with_running(1.0), 0.0
 
     def left(self, share: float) -> str:
         """The time that the command still takes, when so much of the running task is done; nothing
-        while too little is known."""
-        finished, spent = self.done + share * self.cost, time.monotonic() - self.began
+        while too little is known. The other workers are taken to be as fast as this one."""
+        measured = self._with_running(share)
+        spent, finished = (sum(column) for column in zip(*measured.values(), strict=True))
         if finished <= 0 or spent < 5:
             return ""
-        todo = max(
-            (1 - share) * self.cost, ((1 - share) * self.cost + self.remaining) / self.workers
-        )
-        return f"about {in_words(spent * todo / finished)} left in all"
+        average = spent / finished
+        rates = {k: s / c if c and s > 1 else average for k, (s, c) in measured.items()}
+        own = (1 - share) * self.cost * rates[self.kind]
+        by_others = (self.workers - 1) * (share - self.resumed) * self.cost * rates[self.kind]
+        all_ = sum(cost * rates.get(kind, average) for kind, cost in self.costs.items())
+        others = max(0.0, all_ - self.cost * rates[self.kind] - by_others)
+        seconds = max(own, (own + others) / self.workers) + self.after * average
+        return f"about {in_words(seconds)} left in all"
+
+    def _with_running(self, share: float) -> dict[str, tuple[float, float]]:
+        seconds, cost = self.measured.get(self.kind, (0.0, 0.0))
+        now, part = time.monotonic() - self.began, (share - self.resumed) * self.cost
+        return self.measured | {self.kind: (seconds + now, cost + part)}
 
 
 def in_words(seconds: float) -> str:
@@ -138,6 +158,7 @@ class Runtime:
     ) -> Iterator[Callable[[int, str], None]]:
         """A bar on a terminal, a plain line now and then otherwise, with the time that is left for
         the whole command: `with runtime.progress(...) as bar: bar(step, text)`."""
+        self.pace.resumed = done / max(1, total)
         if self.quiet or self.rank > 0:
             yield lambda step, text: None
         elif sys.stderr.isatty() and not self.label:

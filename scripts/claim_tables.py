@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from prose_numbers import filled_numbers
+
 from recombine.analysis.table import Table, read_table
 
 ROOT = Path(__file__).parents[1]
@@ -140,7 +142,7 @@ TABLES = {"parts": parts_table, "headlines": headlines_table, "probes": probes_t
 
 
 def filled_tables(text: str, results: Path) -> str:
-    """`text` with the tables between its markers made anew."""
+    """`text` with the tables between its markers, and the numbers that cite a claim, made anew."""
     claims = all_claims(results)
 
     def table(match: re.Match[str]) -> str:
@@ -150,7 +152,7 @@ def filled_tables(text: str, results: Path) -> str:
         wanted = [claims[name] for name in match[3].split()]
         return f"{match[1]}{TABLES[match[2]](wanted)}\n{match[4]}"
 
-    return MARKED.sub(table, text)
+    return filled_numbers(MARKED.sub(table, text), claims, results)
 
 
 def main() -> None:

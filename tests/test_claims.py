@@ -93,7 +93,7 @@ def test_exact_checks_need_no_seeds():
 def test_scales():
     part = Part("x", estimate(0.9, 1.0), 0.75, 1.0)
     verdicts = [judge(claim(part), ROWS, scale).verdict for scale in ("smoke", "laptop", "full")]
-    assert verdicts == ["smoke", "not measured", "supported"]
+    assert verdicts == ["smoke", "inconclusive", "supported"]
 
 
 def test_rows_that_do_not_bear_on_it():

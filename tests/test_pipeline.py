@@ -21,6 +21,7 @@ from recombine.pipeline.run import collect, run
 from recombine.pipeline.worker import carry_out
 from recombine.runtime import Pace, Runtime, in_words
 from recombine.store import RunFolder
+from recombine.studies import find
 
 QUIET = Runtime(quiet=True)
 ROOT = Path(__file__).parents[1]
@@ -110,6 +111,14 @@ def test_the_longest_ready_task_runs_first(tmp_path):
     assert ready(missing(tasks, tmp_path)) == [Root()]
     carry_out(tasks, tmp_path, QUIET, {})
     assert DONE == ["root", "long", "short"]
+
+
+def test_the_start_of_the_longest_chain_runs_first(tmp_path):
+    one, other = Root("one"), Root("other")
+    tasks = [Leaf("short", one, 1.0), Leaf("long", other, 5.0)]
+    assert ready(missing(tasks, tmp_path)) == [other, one]
+    carry_out([one], tmp_path, QUIET, {})
+    assert ready(missing(tasks, tmp_path)) == [other, Leaf("short", one, 1.0)]
 
 
 def test_a_finished_child_needs_no_weights_of_its_parent_but_an_unfinished_one_does(tmp_path):
@@ -390,18 +399,88 @@ def test_labels_are_columns_and_not_part_of_a_name():
     assert (one.title, two.title) == ("a, seed 1", "b, seed 2")
 
 
-def test_the_time_left_is_that_of_the_whole_command():
-    """3 units in 30 seconds: a unit takes 10."""
-    pace = Pace(began=time.monotonic() - 30)
-    pace.start(2.0, 8.0)
-    pace.start(2.0, 6.0)
-    assert pace.left(0.5) == "about 70 s left in all"
-    shared = Pace(workers=2, began=time.monotonic() - 30)
-    shared.start(2.0, 8.0)
-    shared.start(2.0, 6.0)
-    assert shared.left(0.5) == "about 35 s left in all"
-    assert Pace(began=time.monotonic() - 1, done=1.0, remaining=1.0).left(0.0) == ""
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr("recombine.runtime.time", made)
+    return made
+
+
+def test_the_time_left_is_that_of_the_whole_command(clock):
+    """3 of 10 units in 30 seconds: a unit takes 10."""
+    for workers, left in ((1, "70 s"), (2, "30 s")):
+        pace = Pace(workers)
+        pace.start("model", 2.0, {"model": 10.0})
+        clock.now += 20
+        pace.finish()
+        pace.start("model", 2.0, {"model": 8.0})
+        clock.now += 10
+        assert pace.left(0.5) == f"about {left} left in all"
     assert [in_words(s) for s in (0.2, 80.0, 200.0, 7200.0)] == ["1 s", "80 s", "3 min", "2.0 h"]
+
+
+def test_what_a_run_had_done_before_says_nothing_about_its_speed(clock):
+    """Half was there; a quarter took 25 seconds, so a quarter is 25 seconds away."""
+    pace = Pace()
+    pace.start("model", 4.0, {"model": 4.0})
+    pace.resumed = 0.5
+    clock.now += 25
+    assert pace.left(0.75) == "about 25 s left in all"
+
+
+def test_nothing_is_said_while_too_little_is_known(clock):
+    pace = Pace()
+    pace.start("model", 2.0, {"model": 10.0})
+    clock.now += 60
+    assert pace.left(0.0) == ""
+    pace.start("model", 2.0, {"model": 10.0})
+    clock.now += 4
+    assert pace.left(0.5) == ""
+
+
+@pytest.mark.parametrize("wrong", [0.5, 2.0])
+def test_a_kind_whose_cost_is_wrong_is_measured(clock, wrong):
+    """Models take `wrong` times their cost. From a tenth of the way through the first of them on,
+    the time left is right to a factor of 1.5."""
+    pace, tasks = Pace(), [("probe", 50.0)] * 2 + [("model", 100.0)] * 8
+    seconds = [cost * (wrong if kind == "model" else 1.0) for kind, cost in tasks]
+    for i, (kind, cost) in enumerate(tasks):
+        pace.start(kind, cost, costs_by_kind_of(tasks[i:]))
+        for share in (0.1, 0.5, 0.9):
+            left = sum(seconds[i:]) - share * seconds[i]
+            clock.now += share * seconds[i]
+            if kind == "model":
+                assert left / 1.5 < seconds_of(pace.left(share)) < left * 1.5
+            clock.now -= share * seconds[i]
+        clock.now += seconds[i]
+        pace.finish()
+
+
+def costs_by_kind_of(tasks):
+    return {kind: sum(c for k, c in tasks if k == kind) for kind in {k for k, _ in tasks}}
+
+
+def seconds_of(text):
+    number, unit = re.match(r"about ([\d.]+) (s|min|h) left in all", text).groups()
+    return float(number) * {"s": 1, "min": 60, "h": 3600}[unit]
+
+
+def test_costs_of_tasks_are_in_one_unit():
+    """Of the exact studies, which take about 40 and 80 seconds on one core at laptop scale, and of a
+    U-Net that takes three minutes: hundredths of a second, within a factor of two."""
+    for name, seconds in (("local-scores", 43), ("swing-by", 73), ("two-models", 430)):
+        study = find(name)
+        jobs = study.jobs(study.settings("laptop"), 1)
+        cost = sum(task.cost for task in ancestors(job.task for job in jobs))
+        assert 0.5 < cost / (100 * seconds) < 2, name
 
 
 def test_progress_names_the_study_and_the_run_in_words(study, tmp_path):

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from claim_tables import all_claims, filled_tables, number, region  # noqa: E402
+from prose_numbers import filled_numbers, uncited  # noqa: E402
 from readme import PICTURES, claims_page, filled, spans  # noqa: E402
 
 TEXT = (ROOT / "README.md").read_text()
@@ -119,3 +120,28 @@ def test_pictures_are_those_in_docs_and_frame_compositions_in_the_colours_of_the
     coarse = [p.resize(size, Image.Resampling.BOX) for p in (picture, shipped)]
     worst = max(high for _, high in ImageChops.difference(*coarse).getextrema())
     assert worst < 40, "make readme"
+
+
+CHOSEN = {
+    "swing-by.md": set(),
+    "interactions.md": set(),
+    "local-scores.md": set(),
+    "concept-space.md": {"0.4", "0.8", "0.9"},
+    "pictures.md": {"-0.06", "-0.25", "0.24", "0.67"},
+}
+"""Pages, and the numbers in their sentences that no claim measures: thresholds, the jitter of
+worlds, a run that was cut off (docs/log)."""
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_numbers_in_the_sentences_of_a_page_cite_their_source(name):
+    text = (ROOT / "docs" / name).read_text()
+    assert uncited(text) == CHOSEN[name]
+
+
+def test_a_number_that_cites_a_claim_follows_it_and_others_stay():
+    claims = {"T1": {"measured": {"error, worst": -0.01239}}}
+    text = "0.0<!-- T1: error, worst --> and 0.020<!-- T1: error, worst -->, not 0.5"
+    made = filled_numbers(text, claims, ROOT)
+    assert made == "0.0<!-- T1: error, worst --> and -0.012<!-- T1: error, worst -->, not 0.5"
+    assert uncited(made) == {"0.5"}

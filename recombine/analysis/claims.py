@@ -192,7 +192,7 @@ def judge(claim: Claim, rows: Table, scale: str, run_minutes: float = 0.0) -> Ju
     if scale == "smoke":
         return Judged(claim, "smoke", finding, each)
     if claim.trained and scale != "full":
-        return Judged(claim, "not measured", finding, each, "a verdict needs full scale")
+        return Judged(claim, "inconclusive", finding, each, "a verdict needs full scale")
     return Judged(claim, combine(each), finding, each, _note(claim, finding, enough))
 
 

@@ -102,10 +102,15 @@ def missing(tasks: Iterable[Task], out: Path) -> list[Task]:
 
 
 def ready(tasks: list[Task]) -> list[Task]:
-    """Of the missing tasks, those whose parents are not missing, the longest first."""
-    waiting = set(tasks)
-    free = [t for t in tasks if not any(p in waiting for p in t.parents())]
-    return sorted(free, key=lambda t: t.cost, reverse=True)
+    """Of the missing tasks, parents first, those whose parents are not missing; first the one that
+    is the start of the longest chain."""
+    chain = {task: task.cost for task in tasks}
+    for task in reversed(tasks):
+        for parent in task.parents():
+            if parent in chain:
+                chain[parent] = max(chain[parent], parent.cost + chain[task])
+    free = [t for t in tasks if not any(p in chain for p in t.parents())]
+    return sorted(free, key=lambda t: chain[t], reverse=True)
 
 
 def titles(plans: Iterable[Planned]) -> dict[Task, str]:

@@ -12,7 +12,7 @@ from recombine.pipeline.executor import is_finished
 from recombine.pipeline.job import ancestors, described, digest_of, folder_of
 from recombine.pipeline.lease import held
 from recombine.pipeline.plan import Command, Planned, missing, planned, titles
-from recombine.pipeline.worker import TaskFailed, carry_out, known_failures, raise_first
+from recombine.pipeline.worker import PAGE, TaskFailed, carry_out, known_failures, raise_first
 from recombine.runtime import Runtime
 from recombine.store import Row
 
@@ -48,7 +48,8 @@ def _suitable(command: Command, plans: list[Planned], runtime: Runtime) -> int:
 def _in_this_process(plans: list[Planned], out: Path, runtime: Runtime) -> Iterator[Planned]:
     failed = None
     for i, plan in enumerate(plans):
-        later = sum((t.cost for p in plans[i + 1 :] for t in missing(p.tasks, out)), 0.0)
+        later = [t for p in plans[i + 1 :] for t in missing(p.tasks, out)]
+        runtime.pace.after = PAGE * (len(plans) - i)
         try:
             carry_out(plan.tasks, out, runtime, titles(plans), after=later)
         except (TaskFailed, UsageError) as error:

@@ -29,6 +29,8 @@ IDLE = 0.2
 """Seconds between two looks for work while others hold all there is."""
 
 
+PAGE = 400.0
+"""The cost of a study's figures and page."""
 HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 """Signals that are blocked while a worker is loading."""
 
@@ -54,11 +56,11 @@ def carry_out(
     runtime: Runtime,
     named: dict[Task, str],
     failures: Path | None = None,
-    after: float = 0.0,
+    after: Iterable[Task] = (),
 ) -> None:
     """Run all tasks and what they need. TaskFailed where some cannot be done; the others are done
-    first. `after`: the cost of what this process has to do when they are done."""
-    tasks, watcher, failed = list(tasks), Watcher(), {}
+    first. `after`: what this process has to do when they are done."""
+    tasks, after, watcher, failed = list(tasks), list(after), Watcher(), {}
     while True:
         runtime.barrier()
         todo = missing(tasks, out)
@@ -67,15 +69,22 @@ def carry_out(
         free = [t for t in ready(_possible(todo, failed)) if digest_of(t) not in failed]
         if not free and not _held_by_others(todo, failed):
             break
-        remaining = sum(t.cost for t in todo) + after
+        costs = costs_by_kind([*todo, *after])
         for task in free:
-            runtime.pace.start(task.cost, remaining - task.cost)
+            runtime.pace.start(task.noun, task.cost, costs)
             if _attempt(task, out, runtime, named, watcher, failures, failed):
+                runtime.pace.finish()
                 break
-            runtime.pace.cost = 0.0
         else:
             time.sleep(IDLE)
     raise_first(failed)
+
+
+def costs_by_kind(tasks: Iterable[Task]) -> dict[str, float]:
+    costs: dict[str, float] = {}
+    for task in tasks:
+        costs[task.noun] = costs.get(task.noun, 0.0) + task.cost
+    return costs
 
 
 def _possible(todo: list[Task], failed: Failures) -> list[Task]:
@@ -158,7 +167,7 @@ def _runtime(command: Command, index: int) -> Runtime:
     spread = command.device in ("auto", "cuda") and gpus > 1
     device = f"cuda:{index % gpus}" if spread else command.device
     board = str(Path(command.out) / "tensorboard")
-    pace = Pace(command.workers)
+    pace = Pace(command.workers, PAGE * len(command.studies))
     return Runtime.find(device, label=f"[{index}] ", tensorboard=board, pace=pace)
 
 

@@ -35,6 +35,17 @@ MEASURE: dict[PartName, Callable[[LocalScores, int], Iterable[Row]]] = {
 }
 
 
+COSTS: dict[PartName, float] = {
+    "locality": 200.0,
+    "factorisation": 1600.0,
+    "approximation": 300.0,
+    "angles": 20.0,
+    "lamps": 300.0,
+    "maps": 2000.0,
+}
+"""At laptop scale, in the unit of `Task.cost`."""
+
+
 @config("run/local-scores")
 class LocalScoresRun(Task):
     """One part with one seed."""
@@ -53,6 +64,10 @@ class LocalScoresRun(Task):
     @property
     def noun(self) -> str:
         return self.part
+
+    @property
+    def cost(self) -> float:
+        return COSTS[self.part]
 
     def run(self, work: Work) -> list[Row]:
         return list(MEASURE[self.part](self.settings, self.seed))

@@ -64,7 +64,7 @@ class ProbeRun(Task):
 
     @property
     def cost(self) -> float:
-        return (5.0 if self.kind != "linear" else 1.0) * self.train.steps
+        return (6.0 if self.kind != "linear" else 0.7) * self.train.steps
 
     @staticmethod
     def of(world: World, kind: Kind, steps: int, lr: float = 2e-3) -> "ProbeRun":
@@ -214,6 +214,10 @@ class ProbeCheck(Task):
 
     def parents(self) -> tuple[Task, ...]:
         return probe_runs(self.world, self.steps, self.paper_probes)
+
+    @property
+    def cost(self) -> float:
+        return 0.5 * self.count
 
     def run(self, work: Work) -> list[Row]:
         probes = open_probes(self.world, self.steps, work, self.paper_probes)

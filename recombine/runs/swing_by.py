@@ -36,6 +36,18 @@ Experiment = Literal[
 ]
 
 
+COSTS: dict[Experiment, float] = {
+    "one layer by SGD": 100.0,
+    "several descents": 2.0,
+    "where it is absent": 0.3,
+    "points near the test point removed": 16.0,
+    "depth and dimension": 30.0,
+    "order on the hypercube": 100.0,
+    "slips in print": 6.0,
+}
+"""Of one seed at laptop scale, in the unit of `Task.cost`, where it is not about 5."""
+
+
 @config("swing-by/setting")
 class Setting:
     """Signals `mu`, diversities `sigma` (one, or one per concept), start W(0) of size `omega` and
@@ -89,7 +101,7 @@ class SwingByRun(Task):
 
     @property
     def cost(self) -> float:
-        return float((self.seeds or 1) * (self.steps or 1))
+        return COSTS.get(self.experiment, 5.0) * (self.seeds or 8)
 
     def run(self, work: Work) -> list[Row]:
         return list(rows_of(self))

@@ -20,7 +20,8 @@ Not in the papers. Chosen after a search over 16 settings (one seed each, half t
 same cost was at 0.06 or less in both worlds). With uniform jitter (sizes that do not overlap) the
 U-Net reached 0.94, 0.56, 0.66 and 0.34 in seeds 0 to 3; the law was changed after that. So the
 claim is tested on seeds that had no part in the choice: full scale is the same recipe over seeds 5
-to 9.
+to 9. Its regions were written before these were looked at; five seeds that all succeed show a rate
+of 0.78 or more, so no region can begin much higher.
 
 Run: `recombine run two-models --scale laptop` (3 min on two cores, seed 0), `--scale full`.
 """
@@ -105,9 +106,9 @@ def jobs(settings: TwoModels, seeds: int) -> list[Job]:
 
 def one_composes(rows: Table) -> Finding:
     parts = (
-        at_level(rows, WITH, 2, low=0.8),
+        at_level(rows, WITH, 2, low=0.7),
         at_level(rows, WITHOUT, 2, high=0.3),
-        *(at_level(rows, name, 0, low=0.9) for name in (WITH, WITHOUT)),
+        *(at_level(rows, name, 0, low=0.7) for name in (WITH, WITHOUT)),
     )
     return Finding(parts, measured(rows, {WITH: None, WITHOUT: None}))
 
@@ -138,7 +139,7 @@ STUDY = Study(
             statement="Within-class jitter alone decides: of two small U-Nets trained alike on the "
             "same four combinations, the one whose pictures vary within classes draws small blue "
             "triangles, and the one whose pictures do not fails.",
-            expected="level 2: wide jitter >= 0.8, no jitter <= 0.3; seen >= 0.9 in both; late "
+            expected="level 2: wide jitter >= 0.7, no jitter <= 0.3; seen >= 0.7 in both; late "
             "means, open-set probe",
             measure=one_composes,
             trained=True,
