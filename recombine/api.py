@@ -26,6 +26,7 @@ def run(
     workers: int = 1,
     engine: str = "local",
     fresh: bool = False,
+    first_seed: int = 0,
 ) -> list[Path]:
     """Run studies as `recombine run` does: train or compute what is missing, judge, write the
     pages; the studies' folders. `changes`: settings by their path, as in
@@ -38,8 +39,9 @@ def run(
         raise UsageError(f"scale {scale!r}: not one of {', '.join(SEEDS)}")
     count = seeds or SEEDS[scale]
     command = Command(
-        tuple(expanded(studies)), scale, count, _as_text(changes), device, str(out), workers
-    )
+        tuple(expanded(studies)), scale, count, _as_text(changes), device, str(out), workers,
+        first_seed=first_seed,
+    )  # fmt: skip
     return run_command(command, engine, fresh)
 
 
@@ -63,8 +65,8 @@ def run_command(command: "Command", engine: str = "local", fresh: bool = False) 
     summarise, folders = _summariser(runtime), []
     for plan in carry_out(command, engine, fresh, runtime, plans):
         if runtime.rank == 0 and summarise:
-            facts = (command.scale, command.seeds, runtime.facts())
-            folders.append(summarise(plan, out, *facts))
+            seeds = range(command.first_seed, command.last_seed)
+            folders.append(summarise(plan, out, command.scale, seeds, runtime.facts()))
     if folders:
         from recombine.report.site import write_site
 

@@ -25,6 +25,9 @@ Names = Annotated[
 ]
 ScaleOption = Annotated[str, typer.Option(help="smoke, laptop or full.")]
 SeedsOption = Annotated[int, typer.Option(help="Number of seeds; 0 = the scale's own (1, 1, 5).")]
+FirstOption = Annotated[
+    int, typer.Option("--first-seed", help="Seeds are counted from here; 'join' adds the others.")
+]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 OutOption = Annotated[Path, typer.Option(help="Where results go.")]
 SetOption = Annotated[
@@ -148,6 +151,7 @@ def run(
     fresh: FreshOption = False,
     workers: WorkersOption = None,
     engine: EngineOption = "local",
+    first_seed: FirstOption = 0,
 ) -> None:
     """Train or compute what is missing, measure, judge, and write the report."""
     scale = _known(scale)
@@ -157,14 +161,17 @@ def run(
     ):
         if value < 1:
             raise UsageError(f"{option} {value}: must be positive")
+    if first_seed < 0:
+        raise UsageError(f"--first-seed {first_seed}: must not be negative")
     from recombine.api import run_command
     from recombine.pipeline.plan import Command
     from recombine.studies import expanded
 
     count = seeds or SEEDS[scale]
     command = Command(
-        tuple(expanded(names)), scale, count, tuple(set_), device, str(out), workers or 0
-    )
+        tuple(expanded(names)), scale, count, tuple(set_), device, str(out), workers or 0,
+        first_seed=first_seed,
+    )  # fmt: skip
     if folders := run_command(command, engine, fresh):
         _print_summary(folders)
         print(f"\nReport: {(out / 'index.html').resolve()}")
@@ -224,6 +231,26 @@ def report(
     print(page.resolve())
     if open_:
         typer.launch(str(page.resolve()))
+
+
+@app.command()
+def join(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="FOLDER...", help="Folders of one study (DIR/STUDY).")
+    ],
+    out: OutOption = Path("joined"),
+) -> None:
+    """Results of one study with the same settings and other seeds, from several machines or days,
+    as one: plotted and judged together."""
+    from recombine.provenance import commit
+    from recombine.report.claims import print_claims
+    from recombine.report.site import write_site
+    from recombine.studies.joining import join as join_all
+
+    folder = join_all(folders, out, commit())
+    write_site(out)
+    print_claims([folder / "claims.json"], brief=True)
+    print(f"\nReport: {(out / 'index.html').resolve()}")
 
 
 @app.command()

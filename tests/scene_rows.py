@@ -19,7 +19,7 @@ def carried_out(study: Study, settings: Any, out: Path, seeds: int = 1) -> Path:
     for job in plan.jobs:
         job.task.check()
     carry_out(plan.tasks, out, QUIET, {})
-    return summarise(plan, out, "smoke", seeds, {})
+    return summarise(plan, out, "smoke", range(seeds), {})
 
 
 def verdict(claim: Claim, rows: Table) -> str:

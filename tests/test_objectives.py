@@ -345,7 +345,7 @@ def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path):
     out = tmp_path / "out"
     command = Command(("objectives",), "smoke", 1, changes, "cpu", str(out))
     for plan in run(command, "local", False, QUIET):
-        done = summarise(plan, out, "smoke", 1, {})
+        done = summarise(plan, out, "smoke", range(1), {})
     rows = read_table(done / "rows.parquet")
     assert set(rows.where(kind="accuracy").unique("variant")) == {"maskgit", "dit"}
     assert {"form", "paint", "extent"} <= set(rows.where(kind="ceiling").frame.columns)

@@ -28,6 +28,12 @@ class Command:
     workers: int = 1
     finder: str = "recombine.studies:find"
     """The function that finds a study by its name; a worker imports it."""
+    first_seed: int = 0
+
+    @property
+    def last_seed(self) -> int:
+        """The first one that is not run."""
+        return self.first_seed + self.seeds
 
     def find(self, name: str) -> Any:
         module, _, function = self.finder.partition(":")
@@ -73,11 +79,16 @@ def planned(command: Command) -> list[Planned]:
         settings = override(plain, *fitted, *command.changes)
         one = len(tuple(study.jobs(settings, 1)))
         allow("runs", one * command.seeds, f"{study.name} with {command.seeds:,} seeds")
-        jobs = tuple(study.jobs(settings, command.seeds))
+        jobs = tuple(of_seeds(study.jobs(settings, command.last_seed), command.first_seed))
         for task in ancestors(job.task for job in jobs):
             task.check()
         made.append(Planned(study, settings, jobs, fitted))
     return made
+
+
+def of_seeds(jobs: Iterable[Job], first: int) -> list[Job]:
+    """Jobs without those of seeds before the first."""
+    return [job for job in jobs if dict(job.labels).get("seed", first) >= first]
 
 
 def missing(tasks: Iterable[Task], out: Path) -> list[Task]:

@@ -92,7 +92,7 @@ def short(variant: str) -> str:
     """A variant inside the panel of its family."""
     name, _, setup = variant.partition(", ")
     form = name.removeprefix(family_of(variant)).strip()
-    return ", ".join(part for part in (form, setup) if part) or "default"
+    return ", ".join(part for part in (form, setup) if part) or "as it is"
 
 
 def all_levels(rows: Table, folder: Path) -> Figure:

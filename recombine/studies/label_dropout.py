@@ -19,7 +19,7 @@ from typing import Any
 from recombine.analysis import label_dropout as claims
 from recombine.config import UsageError, config
 from recombine.pipeline.job import Job
-from recombine.plots import calibrated as plots
+from recombine.plots import label_dropout as plots
 from recombine.runs.models import model_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import calibrated
@@ -85,7 +85,7 @@ STUDY = Study(
     settings=settings,
     jobs=jobs,
     claims=claims.CLAIMS,
-    figures=plots.curves,
+    figures=plots.figures,
     describe=describe,
     run_minutes=0.6,
 )

@@ -19,12 +19,13 @@ from recombine.store import RunFolder
 from recombine.studies.study import Study
 
 
-def summarise(plan: Planned, out: Path, scale: str, seeds: int, here: Row) -> Path:
+def summarise(plan: Planned, out: Path, scale: str, seeds: range, here: Row) -> Path:
     """Everything under `out/<study>`, from the finished runs; the folder. `here`: what provenance
     says of this machine."""
     study, folder = plan.study, out / plan.study.name
     prepare_folder(folder)
-    rows = [r | {"scale": scale} for r in [*study.facts(plan.settings, seeds), *collect(plan, out)]]
+    facts_of = study.facts(plan.settings, seeds.stop)
+    rows = [r | {"scale": scale} for r in [*facts_of, *collect(plan, out)]]
     table = Table(rows)
     write_table(folder / "rows.parquet", table)
     runs = [_run(job) for job in plan.jobs]
@@ -34,7 +35,7 @@ def summarise(plan: Planned, out: Path, scale: str, seeds: int, here: Row) -> Pa
     facts = {
         **words(study),
         "scale": scale,
-        "seeds": list(range(seeds)),
+        "seeds": list(seeds),
         "settings": to_json(plan.settings),
         "runs": runs,
         "sheets": sheets,

@@ -1,0 +1,67 @@
+"""The figures of `label-dropout`: what each family loses by it, and the curves."""
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from recombine.analysis.calibrated import LATE
+from recombine.analysis.levels import per_seed
+from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.table import Table
+from recombine.plots.calibrated import curves
+from recombine.plots.style import CYCLE, INK, Figure, canvas, display
+from recombine.plots.training import variants_of
+
+PANELS = (
+    ("seen", 0, PAPER),
+    ("one factor away (level 1)", 1, PAPER),
+    ("two factors away (level 2)", 2, PAPER),
+    ("level 2 by the oracle", 2, "oracle"),
+)
+SERIES = (("", "all labels given", CYCLE[0]), (", dropout", "a tenth left out", CYCLE[1]))
+"""What a variant's name ends with, what the legend calls it, its colour."""
+APART = 0.17
+"""How far the two series stand from the middle."""
+
+
+def figures(rows: Table, folder: Path) -> list[Figure]:
+    return [what_it_costs(with_paper_probe(rows), folder), *curves(rows, folder)]
+
+
+def what_it_costs(rows: Table, folder: Path) -> Figure:
+    figure = Figure(
+        "dropout",
+        "What label dropout costs each family",
+        "Late means; each dot is a seed, each bar the mean over seeds. The first three panels are "
+        "by the paper's linear probe, the mean over its seeds, which reads 0.80 of real pictures of "
+        "seen classes since sizes overlap. Diamonds: the paper's own late means.",
+    )
+    variants = variants_of(rows)
+    families = list(dict.fromkeys(v.partition(", ")[0] for v in variants))
+    with canvas(folder, figure, 1, len(PANELS), size=(12, 3.4), sharey=True) as axes:
+        for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
+            for ending, name, color in SERIES:
+                for x, family in enumerate(families):
+                    if family + ending in variants:
+                        values = per_seed(rows, family + ending, level, probe=probe).values()
+                        place = x + (APART if ending else -APART)
+                        plot_seeds(axis, place, list(values), color, "" if x else name)
+            axis.set_title(title)
+            axis.set_xticks(range(len(families)), [display(f) for f in families])
+            axis.grid(axis="x", visible=False)
+        plot_paper_values(axes[2], families)
+        axes[0].set(ylim=(-0.03, 1.03), ylabel="share of samples read as prompted")
+        axes[1].legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+        axes[2].legend(loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    return figure
+
+
+def plot_seeds(axis: Any, x: float, values: list[float], color: str, label: str) -> None:
+    axis.plot([x] * len(values), values, "o", color=color, ms=5, alpha=0.65, mew=0)
+    axis.plot([x - 0.13, x + 0.13], [fmean(values)] * 2, color=color, lw=2.5, label=label or None)
+
+
+def plot_paper_values(axis: Any, families: list[str]) -> None:
+    known = [(x, LATE[f]) for x, f in enumerate(families) if f in LATE]
+    if known:
+        axis.plot(*zip(*known, strict=True), "D", color=INK, mfc="none", ms=6, label="the paper")

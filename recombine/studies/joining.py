@@ -1,0 +1,93 @@
+"""Results of one study from several machines that share no folder, or from several days, as one:
+the same settings, other seeds."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from recombine.analysis.frames import pl
+from recombine.analysis.table import Table, read_rows_of, write_table
+from recombine.config import UsageError
+from recombine.files import Row, read_json
+from recombine.studies import find
+from recombine.studies.summary import prepare_folder, publish, words
+
+SAME = ("name", "scale", "settings")
+"""What results must agree in."""
+
+
+def join(folders: list[Path], out: Path, commit: str) -> Path:
+    """Rows, runs and sheets of all folders under `out/<study>`, plotted and judged together; that
+    folder. A run that several of them hold is taken from the first."""
+    facts = [_facts(folder) for folder in folders]
+    for key in SAME:
+        for folder, other in zip(folders[1:], facts[1:], strict=True):
+            if other[key] != facts[0][key]:
+                raise UsageError(f"{folder}: its {key} is another than in {folders[0]}")
+    goal = out / facts[0]["name"]
+    if goal.exists():
+        raise UsageError(f"{goal} is there already; join into a new folder")
+    held = zip(folders, facts, strict=True)
+    rows = joined_rows([read_rows_of(f, str(one.get("rows_of") or "")) for f, one in held])
+    study = find(facts[0]["name"])
+    prepare_folder(goal)
+    write_table(goal / "rows.parquet", rows)
+    made = facts[0] | words(study) | _joined_facts(facts, commit)
+    made["sheets"] = _copied_sheets(folders, facts, goal)
+    publish(study, rows, made, goal, set())
+    return goal
+
+
+def joined_rows(tables: list[Table]) -> Table:
+    """The rows of the first table, and of each further one those of runs that none before it
+    holds."""
+    known: set[str] = set()
+    frames = []
+    for i, table in enumerate(tables):
+        frame = table.frame
+        if i:
+            frame = frame.filter(pl.col("run").is_not_null() & ~pl.col("run").is_in(list(known)))
+        known |= set(table.unique("run"))
+        frames.append(frame)
+    return Table(pl.concat(frames, how="diagonal_relaxed"))
+
+
+def _facts(folder: Path) -> Row:
+    facts = read_json(folder / "study.json")
+    needed = {*SAME, "seeds", "runs", "sheets", "provenance"}
+    if not isinstance(facts, dict) or not needed <= facts.keys():
+        raise UsageError(f"{folder / 'study.json'} does not describe a study")
+    return facts
+
+
+def _joined_facts(facts: list[Row], commit: str) -> Row:
+    listed: dict[tuple[str, str], Row] = {}
+    for run in (run for one in facts for run in one["runs"]):
+        listed.setdefault((run["digest"], run["label"]), run)
+    origin = [one["provenance"] for one in facts]
+    told: dict[str, Any] = {
+        key: ", ".join(sorted({w for o in origin for w in str(o.get(key, "")).split(", ") if w}))
+        for key in ("device", "torch", "python", "trained")
+    }
+    told |= {
+        "seconds": round(sum(o.get("seconds", 0.0) for o in origin), 1),
+        "runs": list(dict.fromkeys(run for o in origin for run in o.get("runs", []))),
+        "judged": commit,
+    }
+    seeds = sorted({seed for one in facts for seed in one["seeds"]})
+    return {"seeds": seeds, "runs": list(listed.values()), "provenance": origin[0] | told}
+
+
+def _copied_sheets(folders: list[Path], facts: list[Row], goal: Path) -> list[Row]:
+    kept: dict[str, Row] = {}
+    (goal / "samples").mkdir(parents=True, exist_ok=True)
+    for folder, one in zip(folders, facts, strict=True):
+        for sheet in one["sheets"]:
+            name = str(sheet["file"])
+            source = folder / "samples" / name
+            if Path(name).name != name or not source.is_file() or source.is_symlink():
+                raise UsageError(f"{source} is not a sheet of samples")
+            if name not in kept:
+                shutil.copyfile(source, goal / "samples" / name)
+                kept[name] = sheet
+    return list(kept.values())

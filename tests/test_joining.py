@@ -1,0 +1,86 @@
+"""Results of other seeds, made apart, joined: the same as made together."""
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from recombine.config import UsageError
+from recombine.files import read_json, write_json
+from recombine.pipeline.plan import Command, planned
+from recombine.studies.joining import join
+
+SHIPPED = Path(__file__).parents[1] / "results" / "colours"
+
+
+def only(seeds: set[int], folder: Path) -> Path:
+    """The shipped results as a machine would have them that had made these seeds alone."""
+    shutil.copytree(SHIPPED, folder)
+    facts, rows = read_json(folder / "study.json"), pl.read_parquet(folder / "rows.parquet")
+    facts["seeds"] = sorted(seeds)
+    facts["runs"] = [r for r in facts["runs"] if r.get("seed", min(seeds)) in seeds]
+    held = {r["digest"] for r in facts["runs"]}
+    facts["sheets"] = [s for s in facts["sheets"] if s["run"] in held]
+    rows.filter(pl.col("run").is_in(list(held)) | pl.col("run").is_null()).write_parquet(
+        folder / "rows.parquet"
+    )
+    write_json(folder / "study.json", facts)
+    return folder
+
+
+@pytest.fixture
+def apart(tmp_path) -> tuple[Path, Path]:
+    seeds = set(read_json(SHIPPED / "study.json")["seeds"])
+    return only({0, 1}, tmp_path / "one"), only(seeds - {0, 1}, tmp_path / "two")
+
+
+def rows_of(folder: Path) -> pl.DataFrame:
+    frame = pl.read_parquet(folder / "rows.parquet")
+    return frame.select(sorted(frame.columns)).sort(pl.all(), nulls_last=True)
+
+
+def test_joined_is_made_together(apart, tmp_path) -> None:
+    assert not rows_of(apart[1]).equals(rows_of(SHIPPED))
+    joined = join(list(apart), tmp_path / "out", "here")
+    assert rows_of(joined).equals(rows_of(SHIPPED))
+    ours, theirs = (read_json(f / "claims.json") for f in (joined, SHIPPED))
+    keys = ("id", "estimate", "interval", "n", "verdict", "seeds", "measured")
+    assert [[c[k] for k in keys] for c in ours] == [[c[k] for k in keys] for c in theirs]
+    facts, whole = (read_json(f / "study.json") for f in (joined, SHIPPED))
+    for key in ("seeds", "settings", "scale"):
+        assert facts[key] == whole[key]
+    assert {r["digest"] for r in facts["runs"]} == {r["digest"] for r in whole["runs"]}
+    assert {s["file"] for s in facts["sheets"]} == {p.name for p in joined.glob("samples/*")}
+
+
+def test_a_run_in_both_counts_once(apart, tmp_path) -> None:
+    joined = join([SHIPPED, apart[1]], tmp_path / "out", "here")
+    assert rows_of(joined).equals(rows_of(SHIPPED))
+
+
+@pytest.mark.parametrize("key", ["settings", "scale", "name"])
+def test_results_of_something_else_are_refused(key, apart, tmp_path) -> None:
+    one, other = apart
+    facts = read_json(other / "study.json")
+    write_json(other / "study.json", facts | {key: "another"})
+    with pytest.raises(UsageError, match=f"its {key} "):
+        join([one, other], tmp_path / "out", "here")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_earlier_folder_is_not_overwritten(apart, tmp_path) -> None:
+    goal = tmp_path / "out" / "colours"
+    goal.mkdir(parents=True)
+    with pytest.raises(UsageError, match="is there already"):
+        join(list(apart), tmp_path / "out", "here")
+    assert not list(goal.iterdir())
+
+
+def test_seeds_are_counted_from_the_first() -> None:
+    def tasks(first: int, count: int) -> set:
+        (plan,) = planned(Command(("composition",), "smoke", count, first_seed=first))
+        return {job for job in plan.jobs if "seed" in dict(job.labels)}
+
+    assert tasks(0, 1)
+    assert tasks(1, 2) == tasks(0, 3) - tasks(0, 1)
