@@ -113,7 +113,7 @@ def _known(scale: str) -> Any:
 
 
 def _print_study(name: str, scale: Any, as_json: bool) -> None:
-    from recombine.config import leaves
+    from recombine.overrides import leaves
     from recombine.studies import find
     from recombine.studies.catalogue import entry
 

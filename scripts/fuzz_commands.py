@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 
 from recombine import cli
-from recombine.config import leaves
+from recombine.overrides import leaves
 from recombine.pipeline import run as pipeline_run
 from recombine.studies import NAMES, find
 

@@ -2,13 +2,12 @@
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-
-pytest.importorskip("diffusers")
 from tiny_pipelines import MAKERS, SIDE, STEPS, build, ddpm, dit
 
 from recombine.bridge.adapters import adapter
@@ -18,6 +17,7 @@ from recombine.config import UsageError
 from recombine.metrics.locality import condition_influence, pixel_influence
 from recombine.objectives.process import Denoiser, spread
 
+pytestmark = pytest.mark.skipif(not find_spec("diffusers"), reason="diffusers is not installed")
 TEMPLATE = "a {size} {color} {shape}"
 LABELS = [
     {"shape": "circle", "color": "red", "size": "large"},

@@ -8,12 +8,13 @@ import torch
 from recombine.analysis import calibrated as claims
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
-from recombine.config import UsageError, digest, override
+from recombine.config import UsageError, digest
 from recombine.metrics.kept_samples import read_kept, write_kept
 from recombine.metrics.probes import Oracle
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.solvers import Euler
+from recombine.overrides import override
 from recombine.pipeline.executor import execute, obtain
 from recombine.pipeline.job import digest_of
 from recombine.rng import seeded

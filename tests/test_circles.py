@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 
-from recombine.config import UsageError, digest, from_json, override, to_json
+from recombine.config import UsageError, digest, from_json, to_json
+from recombine.overrides import override
 from recombine.rng import seeded
 from recombine.worlds import circles_read
 from recombine.worlds.circles import LIGHTS, SMALLEST, Circles

@@ -14,7 +14,8 @@ from PIL import Image
 
 from recombine import cli
 from recombine.analysis.table import read_table
-from recombine.config import override, to_json
+from recombine.config import to_json
+from recombine.overrides import override
 from recombine.pipeline import executor
 from recombine.provenance import commit
 from recombine.store import RunFolder, read_json, write_json

@@ -23,7 +23,8 @@ from recombine.analysis.concepts import (
     speed,
 )
 from recombine.analysis.table import Table
-from recombine.config import UsageError, from_json, override, to_json
+from recombine.config import UsageError, from_json, to_json
+from recombine.overrides import override
 from recombine.pipeline.job import Work, folder_of
 from recombine.pipeline.worker import carry_out
 from recombine.runs.concept_model import ConceptModel, evenly

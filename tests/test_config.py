@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from recombine.config import ALWAYS, UsageError, config, digest, from_json, override, to_json
+from recombine.config import ALWAYS, UsageError, config, digest, from_json, to_json
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.process import Flow, Linear
 from recombine.objectives.solvers import Ancestral, Euler, Heun
+from recombine.overrides import override
 from recombine.runs.probes import ProbeRun
 from recombine.runs.recipe import Evaluation, Recipe
 from recombine.studies import NAMES, find
@@ -98,12 +99,27 @@ def test_other_parents_make_another_name():
 
 
 def test_the_digest_does_not_depend_on_the_hash_seed():
-    code = "from tests.test_config import CONFIGS, digest; print(*map(digest, CONFIGS))"
-    env = os.environ | {"PYTHONHASHSEED": "123", "PYTHONPATH": str(ROOT)}
-    said = subprocess.run(
-        [sys.executable, "-c", code], env=env, cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert said.stdout.split() == [digest(c) for c in CONFIGS]
+    code = """
+from recombine.config import config, digest
+@config("test/seed/inner")
+class Inner:
+    pair: tuple[float, ...] = (1.0,)
+@config("test/seed/outer")
+class Outer:
+    first: Inner
+    name: str = "a"
+    many: tuple[Inner, ...] = ()
+made = (Outer(Inner((2.0, 3.0)), "b", (Inner(), Inner((0.5,)))), Outer(Inner()), Inner())
+print(*(digest(m, parents) for m in made for parents in ((), ("c", "a", "b"))))
+"""
+    said = [
+        subprocess.check_output(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, cwd=ROOT
+        )
+        for seed in ("1", "123")
+    ]
+    assert said[0] == said[1]
+    assert len(set(said[0].split())) == 6
 
 
 def test_different_configs_have_different_digests():

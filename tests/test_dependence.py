@@ -7,7 +7,7 @@ from tiny import QUIET
 
 from recombine.analysis.condition_dependence import points, rank_correlation
 from recombine.analysis.table import Table
-from recombine.config import UsageError, override
+from recombine.config import UsageError
 from recombine.metrics.dependence import dependence
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
@@ -15,6 +15,7 @@ from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.masked import Masked
 from recombine.objectives.token_heads import Categorical, Denoising, Mixture
+from recombine.overrides import override
 from recombine.pipeline.job import ancestors, folder_of
 from recombine.pipeline.worker import carry_out
 from recombine.plots import dependence as plots

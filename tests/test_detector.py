@@ -4,10 +4,11 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.config import UsageError, from_json, override, to_json
+from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.counting import real_counts, tally
 from recombine.metrics.detector import Detector, DetectorNet, apparent, target
 from recombine.metrics.heat import NEAR, ROOM, bells, heat_loss, peaks
+from recombine.overrides import override
 from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import Work
 from recombine.rng import seeded

@@ -14,7 +14,7 @@ import pytest
 import recombine.api
 import recombine.report.site
 from recombine.cli import app
-from recombine.config import override
+from recombine.overrides import override
 from recombine.pipeline.engines import find_engine
 from recombine.studies.catalogue import catalogue
 

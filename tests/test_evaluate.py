@@ -3,6 +3,7 @@ caught, and bad input is one clear line."""
 
 import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +17,18 @@ from tiny import QUIET
 from recombine.cli import main
 from recombine.config import UsageError
 from recombine.metrics.intervals import wilson
+from recombine.metrics.probes import Oracle
 from recombine.scoring.compare import compare
 from recombine.scoring.evaluate import evaluate
+from recombine.scoring.probes import PictureProbe, tensor_probe
 from recombine.scoring.prompts import check_template, read_prompt, words_in
 from recombine.scoring.result import read_result
 from recombine.scoring.samplers import as_sampler, pictures_of
 from recombine.scoring.score import level_estimate
 from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import Factor, FactorSpace, Split
-from recombine.worlds.shapes2d import Shapes2D
 
+DOCS = Path(__file__).parents[1] / "docs" / "own-model.md"
 UNSEEN = ("bar", "green")
 SPACE = FactorSpace(
     (Factor("shape", ("disc", "bar")), Factor("color", ("red", "dark red", "blue")))
@@ -152,27 +155,27 @@ def test_the_split_is_a_column_a_list_or_what_the_data_lacks(data, tmp_path):
         evaluated(draw, every, tmp_path / "o", split="prt")
 
 
-def test_a_world_has_its_own_probes(tmp_path, monkeypatch):
-    world = Shapes2D(size=20, wander=0.3)
-    from recombine.metrics.probes import Oracle
-    from recombine.scoring import evaluate as module
-    from recombine.scoring.probes import PictureProbe, tensor_probe
+@pytest.fixture
+def exact(monkeypatch) -> None:
+    """In place of trained probes, which other tests are about."""
+    monkeypatch.setattr(
+        "recombine.scoring.evaluate.world_probes",
+        lambda world, *how: [
+            PictureProbe("oracle", tensor_probe(Oracle(world), (20, 20), torch.device("cpu")), "0")
+        ],
+    )
 
-    oracle = PictureProbe("oracle", tensor_probe(Oracle(world), (20, 20), torch.device("cpu")), "0")
-    monkeypatch.setattr(module, "world_probes", lambda *how: [oracle])
 
-    def blind(label, count):
-        names = [f.values for f in world.space.factors]
-        c = [v.index(label[f.name]) for v, f in zip(names, world.space.factors, strict=True)]
-        from recombine.rng import seeded
-
-        return world.render(
-            torch.tensor([[c[0], 0 if c[0] else c[1], c[2]]] * count), seeded("b")
-        ).images
-
-    result = evaluated(blind, world, tmp_path, probe="", n=8)
-    assert result.level(0) > 0.9
-    assert result.level(2) == 0
+def test_the_documented_programs_run(exact, monkeypatch, tmp_path, capsys):
+    """A world takes the place of real pictures; a model that renders blue triangles red fails."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL):
+        exec(block, names)
+    assert names["result"].level(0) > 0.9
+    assert names["result"].level(2) == 0
+    assert (names["world"].read(names["images"]) == torch.tensor([1, 1, 1])).all()
+    assert "additive" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("made", [

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import polars as pl
@@ -86,8 +87,8 @@ def models(tmp_path_factory):
     return made
 
 
+@pytest.mark.skipif(not find_spec("diffusers"), reason="diffusers is not installed")
 def test_exported_models_draw_the_same_pictures_with_diffusers_alone(models, tmp_path):
-    pytest.importorskip("diffusers")
     prompts = {name: ["circle red large", "small blue triangle"] for name in models}
     prompts["captions"] = ["a red circle on the left", "striped"]
     folders = [(str(folder), prompts[name]) for name, (_, folder) in models.items()]

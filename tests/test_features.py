@@ -16,8 +16,8 @@ from recombine.analysis.table import Table, read_table
 from recombine.api import run
 from recombine.bridge.measures import Concepts, FeatureMeasure
 from recombine.bridge.text import EachWord, Encoded, Segment, texts
-from recombine.config import override
 from recombine.objectives.process import Flow
+from recombine.overrides import override
 from recombine.pipeline.job import Work
 from recombine.runtime import Runtime
 from recombine.studies.features import jobs, settings

@@ -11,7 +11,8 @@ import pytest
 import torch
 from PIL import Image
 
-from recombine.config import UsageError, config, digest, from_json, override, to_json
+from recombine.config import UsageError, config, digest, from_json, to_json
+from recombine.overrides import override
 from recombine.rng import seeded
 from recombine.runs.recipe import Recipe
 from recombine.worlds.folder import Folder

@@ -7,13 +7,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jaxtyping
 import pytest
+import torch
+from beartype.roar import BeartypeCallHintViolation
+
+from recombine.config import nearest
+from recombine.metrics.locality import distance
+from recombine.nets.unet import UNetConfig
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "recombine"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
-    "config display rng limits files store provenance runtime", "worlds", "nets", "tokenizers", "objectives", "theory", "train",
+    "config overrides display rng limits files store provenance runtime",
+    "worlds", "nets", "tokenizers", "objectives", "theory", "train",
     "metrics", "bridge", "pipeline", "runs", "analysis", "plots", "studies", "report", "scoring", "api bench export", "cli",
 ]  # fmt: skip
 RANK = {part: i for i, group in enumerate(ORDER) for part in group.split()}
@@ -135,6 +143,17 @@ def test_no_private_words():
     whole = re.compile(rf"(?<![a-z])(?:{PRIVATE})(?![a-z])", re.IGNORECASE)
     found = {p: whole.findall(text) for p, text in texts.items()}
     assert not {p: words for p, words in found.items() if words}
+
+
+def test_types_and_shapes_are_checked_in_every_function_while_tests_run():
+    for call in (
+        lambda: nearest(3, []),
+        lambda: UNetConfig(blocks=2.5),
+        lambda: distance(torch.zeros(2, 3), 4, 4),
+        lambda: distance(torch.zeros(2, 3, 2), 4, 4.0),
+    ):
+        with pytest.raises((BeartypeCallHintViolation, jaxtyping.TypeCheckError)):
+            call()
 
 
 def test_listing_studies_needs_no_torch():

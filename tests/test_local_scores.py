@@ -11,8 +11,9 @@ from tiny import QUIET
 
 from recombine.analysis.claims import judge
 from recombine.analysis.table import Table
-from recombine.config import UsageError, from_json, override, to_json
+from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.ties import total_correlation
+from recombine.overrides import override
 from recombine.pipeline.job import Work, digest_of
 from recombine.rng import seeded
 from recombine.runs.exact_laws import LocalScores

@@ -12,8 +12,9 @@ from PIL import Image
 from tiny import QUIET
 
 from recombine.analysis.table import Table, read_table
-from recombine.config import UsageError, digest, override
+from recombine.config import UsageError, digest
 from recombine.nets.conditioning import Conditioning
+from recombine.overrides import override
 from recombine.pipeline.job import ancestors
 from recombine.pipeline.plan import Command, Planned, planned
 from recombine.pipeline.run import collect, run

@@ -11,8 +11,9 @@ from scene_rows import carried_out, detector_rows, note, verdict
 from tiny import QUIET
 
 from recombine.analysis.table import Table, read_table
-from recombine.config import UsageError, from_json, override, to_json
+from recombine.config import UsageError, from_json, to_json
 from recombine.objectives.compose import OneByOne
+from recombine.overrides import override
 from recombine.pipeline.job import Work, digest_of
 from recombine.rng import seeded
 from recombine.runs.detectors import DetectorCheck, DetectorRun

@@ -6,8 +6,9 @@ import torch
 from own_pictures import make
 from PIL import Image
 
-from recombine.config import UsageError, override
+from recombine.config import UsageError
 from recombine.metrics.factor_probe import CHANGES, changed, fitted
+from recombine.overrides import override
 from recombine.pipeline.plan import Command, planned
 from recombine.rng import seeded
 from recombine.runs.factor_probes import left_out

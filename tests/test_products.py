@@ -16,7 +16,7 @@ from tiny import QUIET
 
 from recombine.analysis.claims import judge
 from recombine.analysis.table import Table
-from recombine.config import override
+from recombine.overrides import override
 from recombine.pipeline.job import Work
 from recombine.runs.interactions import SEEN, corners
 from recombine.studies import interactions

@@ -8,8 +8,9 @@ import torch
 from scene_rows import carried_out, detector_rows, note, verdict
 
 from recombine.analysis.table import Table, read_table
-from recombine.config import UsageError, from_json, override, to_json
+from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.patch_fit import conditioned, fits, overfull
+from recombine.overrides import override
 from recombine.pipeline.job import digest_of
 from recombine.rng import seeded
 from recombine.runs.scenes import SceneRun

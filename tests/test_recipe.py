@@ -8,10 +8,11 @@ import torch
 from PIL import Image
 from tiny import QUIET
 
-from recombine.config import UsageError, digest, override
+from recombine.config import UsageError, digest
 from recombine.metrics.probes import Oracle
 from recombine.metrics.sheets import write_sheet
 from recombine.nets.conditioning import Conditioning
+from recombine.overrides import override
 from recombine.pipeline.job import Work
 from recombine.rng import seeded
 from recombine.runs.models import TOGETHER, Model, ModelRun, check_jobs

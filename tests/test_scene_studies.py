@@ -11,11 +11,12 @@ from tiny import QUIET
 
 from recombine.analysis.scenes import PAPER, Point, able, mean_locality, points, reached
 from recombine.analysis.table import Table, read_table
-from recombine.config import UsageError, from_json, override, to_json
+from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.counting import k_max
 from recombine.metrics.scene_sheets import crossed, read_heat, write_heat
 from recombine.metrics.sheets import write_sheet
 from recombine.nets.local import LocalConfig
+from recombine.overrides import override
 from recombine.pipeline.job import Work, digest_of
 from recombine.pipeline.plan import Command, planned
 from recombine.plots.scene_pictures import cut, title

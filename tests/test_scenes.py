@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from recombine.config import UsageError, digest, from_json, override, to_json
+from recombine.config import UsageError, digest, from_json, to_json
+from recombine.overrides import override
 from recombine.rng import seeded
 from recombine.worlds.scenes import place as placement
 from recombine.worlds.scenes import shot as shooting

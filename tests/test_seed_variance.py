@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from level_rows import accuracy_rows, verdict
 
-from recombine.config import UsageError, digest, override
+from recombine.config import UsageError, digest
+from recombine.overrides import override
 from recombine.studies import objectives, seed_variance
 from recombine.studies.seed_variance import (
     FAMILIES,

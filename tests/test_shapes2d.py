@@ -5,7 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from recombine.config import UsageError, digest, from_json, override, to_json
+from recombine.config import UsageError, digest, from_json, to_json
+from recombine.overrides import override
 from recombine.rng import seeded
 from recombine.worlds.factors import code
 from recombine.worlds.outlines import OUTLINES, cover, depth

@@ -97,10 +97,6 @@ def test_zero_start_loses_along_the_hypercube_exactly():
         assert torch.allclose(loss, sum(terms))
 
 
-def test_clocks_invert_each_other():
-    assert sim.sgd_steps(sim.gradient_time(700, 0.1, 64), 0.1, 64) == pytest.approx(700)
-
-
 def test_train_loss_is_the_loss_on_the_distribution():
     task, w = IdentityMapping((1.0, 2.0), 0.3), normal(2, 2)
     x = task.concepts(50_000, 1, seeded(0, "data"))[0]

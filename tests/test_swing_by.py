@@ -8,7 +8,8 @@ import torch
 
 from recombine.analysis.claims import judge
 from recombine.analysis.table import Table
-from recombine.config import UsageError, override
+from recombine.config import UsageError
+from recombine.overrides import override
 from recombine.pipeline.job import digest_of
 from recombine.plots.swing_by import story, trajectory
 from recombine.runs.swing_by import rows_of

@@ -9,8 +9,9 @@ import torch
 from tiny import QUIET
 
 from recombine.analysis.table import Table
-from recombine.config import UsageError, config, digest, override
+from recombine.config import UsageError, config, digest
 from recombine.metrics.probes import Oracle
+from recombine.overrides import override
 from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import Work
 from recombine.rng import seeded

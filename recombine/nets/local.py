@@ -36,7 +36,7 @@ from recombine.config import UsageError, config
 from recombine.nets.layout_encoder import LayoutEncoder, LayoutNetConfig, layout_projection
 from recombine.nets.net_config import Shape
 from recombine.nets.patches import to_grid, to_tokens
-from recombine.nets.transformer import modulated, sincos, waves
+from recombine.nets.transformer import mlp, modulated, sincos, waves
 from recombine.worlds.layout import Layout
 
 TIME_WAVES, FINE_DEPTH = 256, 4
@@ -138,12 +138,7 @@ class LocalBlock(nn.Module):
     def __init__(self, config: LocalConfig):
         super().__init__()
         self.attention = LocalAttention(config.width, config.heads)
-        inner = config.mlp_ratio * config.width
-        self.mlp = nn.Sequential(
-            nn.Linear(config.width, inner),
-            nn.GELU(approximate="tanh"),
-            nn.Linear(inner, config.width),
-        )
+        self.mlp = mlp(config.width, config.mlp_ratio)
 
     def forward(
         self,

@@ -57,12 +57,7 @@ class Block(nn.Module):
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.attention = Attention(config)
-        inner = config.mlp_ratio * config.width
-        self.mlp = nn.Sequential(
-            nn.Linear(config.width, inner),
-            nn.GELU(approximate="tanh"),
-            nn.Linear(inner, config.width),
-        )
+        self.mlp = mlp(config.width, config.mlp_ratio)
 
     def forward(
         self, x: Float[Tensor, "b l d"], modulation: Float[Tensor, "b six_d"]
@@ -70,6 +65,15 @@ class Block(nn.Module):
         shift1, scale1, gate1, shift2, scale2, gate2 = modulation[:, None].chunk(6, dim=-1)
         x = x + gate1 * self.attention(modulated(x, shift1, scale1))
         return x + gate2 * self.mlp(modulated(x, shift2, scale2))
+
+
+def mlp(width: int, ratio: int) -> nn.Sequential:
+    """Of a block: to `ratio` times the width and back."""
+    return nn.Sequential(
+        nn.Linear(width, ratio * width),
+        nn.GELU(approximate="tanh"),
+        nn.Linear(ratio * width, width),
+    )
 
 
 def modulated(

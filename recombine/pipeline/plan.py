@@ -7,8 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from recombine.config import UsageError, override
+from recombine.config import UsageError
 from recombine.limits import allow
+from recombine.overrides import override
 from recombine.pipeline.executor import is_finished, is_usable
 from recombine.pipeline.job import Job, Task, ancestors, digest_of
 from recombine.store import read_json, write_json

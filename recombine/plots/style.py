@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 INK = "#1b1d22"
-DARK = INK
-"""Ink on light paint."""
 SEEN, LEVEL1, LEVEL2 = "#56C1FF", "#FF95CA", "#ED220D"
 """The paper's colours: seen compositions, one factor away, two factors away."""
 LEVELS = (SEEN, LEVEL1, LEVEL2, "#7A0F5C", "#3D0A3A")

@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from recombine.config import UsageError, override
+from recombine.config import UsageError
 from recombine.nets.dit import DiTConfig
+from recombine.overrides import override
 from recombine.runs.recipe import Recipe
 from recombine.tokenizers.pixels import Pixels
 from recombine.worlds.folder import Folder

@@ -17,8 +17,6 @@ from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import FactorSpace
 from recombine.worlds.folder import HUB
 
-TYPES = (".csv", ".tsv", ".parquet", ".jsonl", ".npz", ".h5", ".hdf5", ".tar", ".json", ".arrow")
-
 
 @dataclass(frozen=True)
 class Source:

@@ -14,6 +14,7 @@ same.
 Run: `recombine run features --scale laptop`, `--scale full` (on a GPU)."""
 
 from dataclasses import replace
+from functools import partial
 
 from recombine.analysis.claims import Claim
 from recombine.analysis.features import (
@@ -104,6 +105,7 @@ def jobs(settings: Features, seeds: int) -> list[Job]:
     return made
 
 
+of_small_model = partial(Claim, trained=True, faithful=False)
 STUDY = Study(
     name="features",
     **described(__doc__),
@@ -116,7 +118,7 @@ STUDY = Study(
     settings=settings,
     jobs=jobs,
     claims=(
-        Claim(
+        of_small_model(
             id="X1",
             paper="B, Fig 4",
             statement="The denoiser is local in pixels, more so at low noise.",
@@ -124,11 +126,9 @@ STUDY = Study(
             "the lowest noise level >= 0.1 more than at the highest; rank correlation with less "
             "noise >= 0.8; samples show their captions in >= 0.8 of cases",
             measure=pixels_are_local,
-            trained=True,
-            faithful=False,
             deviations=DEVIATIONS[:2],
         ),
-        Claim(
+        of_small_model(
             id="X2",
             paper="B, Fig 4",
             statement="Leaving out a word changes the output at two places nearly alike: there is "
@@ -136,11 +136,9 @@ STUDY = Study(
             expected="rank correlation, over words and noise levels, of the influence at the two "
             "places >= 0.9",
             measure=words_act_alike,
-            trained=True,
-            faithful=False,
             deviations=DEVIATIONS[:2],
         ),
-        Claim(
+        of_small_model(
             id="X3",
             paper="B, Fig 5",
             statement="Concepts are more separate in hidden states than in latents or pixels, and "
@@ -149,8 +147,6 @@ STUDY = Study(
             "the blocks: >= 0.05 more than in latents and than in pixels, and more than in the "
             "other blocks",
             measure=hidden_states_separate,
-            trained=True,
-            faithful=False,
             deviations=DEVIATIONS,
         ),
     ),

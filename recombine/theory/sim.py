@@ -19,13 +19,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def gradient_time(steps: float | int, lr: float, d: int) -> float:
-    """Gradient-flow time after `steps` of SGD on the squared error averaged over d outputs."""
-    return steps * 2 * lr / d
-
-
 def sgd_steps(time: float, lr: float, d: int) -> float:
-    """The inverse of `gradient_time`."""
+    """Steps of SGD on the squared error averaged over d outputs that take so much gradient-flow
+    time."""
     return time * d / (2 * lr)
 
 
