@@ -83,7 +83,7 @@ def test_index_counts_verdicts_and_lists_all_claims(site):
     assert re.search(r"2 partly supported", text)
     assert "3.1e-12" in (site / "swing-by" / "index.html").read_text()
     assert "[0.93, 0.98]" in text
-    assert re.findall(r'class="hero-name">(\w+)', text) == ["dit", "maskgit"]
+    assert re.findall(r'class="hero-name">(\w+)', text) == ["DiT", "MaskGIT"]
 
 
 def test_a_claim_shows_parts_deviations_and_sensitivity_folded(site):

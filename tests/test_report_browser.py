@@ -20,6 +20,7 @@ from synthetic_results import (
     shown_accuracy,
 )
 
+from recombine.plots.style import display
 from recombine.report import render, write_site
 
 CHROMIUM = next(
@@ -233,7 +234,9 @@ COMPARE = """(f) => {
 def test_two_runs_stand_side_by_side(site):
     """With two variants from the start; the same seed of the other one."""
     (seen,) = framed(site, [site / "objectives" / "index.html"], COMPARE)
-    both = [[f"{v}, seed 0", render.percent(accuracy(v, 0, "111", 20000))] for v in VARIANTS]
+    both = [
+        [f"{display(v)}, seed 0", render.percent(accuracy(v, 0, "111", 20000))] for v in VARIANTS
+    ]
     assert seen == [both, 3, True, 0]
 
 

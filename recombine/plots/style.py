@@ -1,6 +1,7 @@
 """One look for every figure: small SVG files on white, which can be read on light and dark pages
 alike."""
 
+import math
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
@@ -51,7 +52,20 @@ def write_values(axis: Any, values: Any, form: str = ".2f", most: float = 1.0) -
     for y, row in enumerate(values):
         for x, value in enumerate(row):
             color = "white" if abs(value) > 0.6 * most else INK
-            axis.text(x, y, format(value, form), ha="center", va="center", color=color, fontsize=9)
+            text = re.sub(r"^-(0[.0]*)$", r"\1", format(value, form))  # no -0
+            axis.text(x, y, text, ha="center", va="center", color=color, fontsize=9)
+
+
+def label_ends(axis: Any, x: int, ends: dict[str, tuple[float, str]], room: float = 0.06) -> None:
+    """The name of each line beside its last point, (y, colour), pushed apart where they are
+    close."""
+    at = -math.inf
+    for name, (y, color) in sorted(ends.items(), key=lambda item: item[1][0]):
+        at = max(at + room, y)
+        axis.annotate(
+            name, (x, at), (8, 0), textcoords="offset points", color=color, va="center",
+            annotation_clip=False,
+        )  # fmt: skip
 
 
 def color_bar(image: Any, axes: Any, **how: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 from recombine.analysis.levels import PROBES, level_mean, level_name
 from recombine.analysis.table import Table
-from recombine.plots.style import BESIDE, GREY, LEVELS, Figure, canvas
+from recombine.plots.style import BESIDE, GREY, LEVELS, Figure, canvas, display
 
 
 def ceilings(rows: Table, folder: Path) -> Figure:
@@ -25,7 +25,7 @@ def ceilings(rows: Table, folder: Path) -> Figure:
         for axis, probe in zip(axes[0], probes, strict=True):
             for level in sorted(limit.unique("level")):
                 plot_level(axis, limit.where(probe=probe), names, level)
-            axis.set_xticks(range(len(names)), [n.replace(", ", "\n") for n in names])
+            axis.set_xticks(range(len(names)), [display(n).replace(", ", "\n") for n in names])
             axis.set(title=PROBES[probe], ylim=(-0.03, 1.05))
         axes[0][0].set_ylabel("joint accuracy of reconstructions")
         axes[0][-1].legend(**BESIDE)

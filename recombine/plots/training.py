@@ -27,6 +27,7 @@ from recombine.plots.style import (
     canvas,
     colors_of,
     display,
+    label_ends,
     seed_lines,
 )
 from recombine.worlds.factors import RESERVED
@@ -39,6 +40,9 @@ EXPLAINED = {
 }
 ABREAST = 5
 """Panels side by side, at most."""
+MOST = 12
+"""Panels in one figure, at most; more variants are summarised."""
+MARKERS = "osD^v"
 
 
 class Line(NamedTuple):
@@ -118,35 +122,67 @@ def levels(rows: Table, folder: Path) -> Figure:
     return panels(rows, folder, figure, [(v, primary) for v in variants], abreast(len(variants)))
 
 
+def dots(rows: Table, folder: Path, figure: Figure, lines: dict[str, tuple[Line, str]]) -> Figure:
+    """Late means of all variants, one below the other: the mean over seeds large, each seed small.
+    `lines`: what is shown in each colour, of any variant."""
+    variants, level = variants_of(rows), next(iter(lines.values()))[0].level
+    with canvas(folder, figure, size=(7.6, 0.36 * len(variants) + 1.2)) as axis:
+        for i, (label, (line, color)) in enumerate(lines.items()):
+            for y, variant in enumerate(variants):
+                values = late_values(rows, line._replace(variant=variant))
+                if not values:
+                    continue
+                at = y + 0.7 * ((i + 0.5) / len(lines) - 0.5)
+                axis.scatter(values, [at] * len(values), s=9, color=color, alpha=0.5, lw=0)
+                mean = [sum(values) / len(values)]
+                named = {"label": label} if label not in axis.get_legend_handles_labels()[1] else {}
+                axis.scatter(mean, [at], s=30, color=color, marker=MARKERS[i % 5], **named)
+        for y in range(1, len(variants)):
+            axis.axhline(y - 0.5, color=GREY, lw=0.5, alpha=0.5)
+        axis.set(xlim=(-0.03, 1.03), ylim=(len(variants) - 0.5, -0.5), xlabel="accuracy, late mean")
+        axis.set_yticks(range(len(variants)), map(display, variants))
+        axis.grid(visible=False, axis="y")
+        if len({line.level for line, _ in lines.values()}) == 1:
+            axis.set_xlabel(f"accuracy at {level_name(level)}, late mean")
+        axis.legend(**BESIDE)
+    return figure
+
+
+def late_values(rows: Table, line: Line) -> list[float]:
+    """The late mean of each seed; nothing where it was not measured."""
+    seeds = seeds_of(rows, line.variant)
+    curves = [curve(rows, line.variant, s, line.level, line.column, line.probe) for s in seeds]
+    return [late(points) for points in curves if points]
+
+
 def abreast(count: int) -> int:
     """Columns of a grid of so many panels, full lines where that can be."""
     return count if count < ABREAST else next((c for c in (5, 3, 4) if count % c == 0), 4)
 
 
 def others(rows: Table, folder: Path) -> list[Figure]:
-    """By the other probes, if there are any; a figure for each where one could not show them
-    all."""
+    """By the other probes, if there are any; their late means where panels would be too many."""
     variants, probes = variants_of(rows), [p for p in probes_of(rows) if p != probe_of(rows)]
     said = {p: f"'{PROBES.get(p, p)}' is {EXPLAINED.get(p, 'another probe')}" for p in probes}
+    text = f"The same samples. {'; '.join(said.values())}."
+    figure = Figure("probes", "What other probes say", text)
+    if not probes:
+        return []
     if len(variants) > ABREAST:
-        apart = {
-            p: Figure(
-                f"probe-{p}",
-                f"By another probe: {PROBES.get(p, p)}",
-                f"The same samples; {said[p]}.",
-            )
-            for p in probes
-        }
-        return [
-            panels(rows, folder, f, [(v, p) for v in variants], abreast(len(variants)))
-            for p, f in apart.items()
-        ]
-    figure = Figure(
-        "probes", "What other probes say", f"The same samples. {'; '.join(said.values())}."
-    )
+        by = {p: Line("", furthest(rows), "joint", p) for p in (probe_of(rows), *probes)}
+        named = {PROBES.get(p, p): (by[p], c) for p, c in zip(by, CYCLE, strict=False)}
+        more = (
+            f"{text} Large: the mean over seeds of the last quarter of checkpoints; small: seeds."
+        )
+        return [dots(rows, folder, Figure("probes", "Late means by probe", more), named)]
     which = [(v, p) for p in probes for v in variants]
     columns = len(probes) if len(variants) == 1 else len(variants)
-    return [panels(rows, folder, figure, which, columns)] if probes else []
+    return [panels(rows, folder, figure, which, columns)]
+
+
+def furthest(rows: Table) -> int:
+    """The level that is furthest from the seen compositions."""
+    return max(rows.where(kind="accuracy").column("level"))
 
 
 def panels(
@@ -197,58 +233,49 @@ def ends(rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, s
     probes = [p for p in ("open-set", "oracle") if rows.where(kind="accuracy", probe=p)]
     colors = colors_of(lines)
     ticks = list(dict.fromkeys(tick for some in lines.values() for tick in some))
-    size = (3.4 * len(probes) + (1.4 if len(lines) > 1 else 0), 3.2)
+    size = (3.4 * len(probes) + (0.8 if len(lines) > 1 else 0), 3.2)
     with canvas(folder, figure, 1, len(probes), size=size, sharey=True, squeeze=False) as axes:
         for axis, probe in zip(axes[0], probes, strict=True):
+            last: dict[str, tuple[float, str]] = {}
             for i, (line, variants) in enumerate(lines.items()):
-                color = colors[line]
-                values = {
-                    t: accuracy(rows, variants[t], 2, late, probe) for t in ticks if t in variants
-                }
-                at = [ticks.index(t) + 0.03 * (i - (len(lines) - 1) / 2) for t in values]
-                axis.plot(at, [v.value for v in values.values()], color=color, label=display(line))
-                for x, value in zip(at, values.values(), strict=True):
+                known = [t for t in ticks if t in variants]
+                values = [accuracy(rows, variants[t], 2, late, probe) for t in known]
+                at = [ticks.index(t) + 0.03 * (i - (len(lines) - 1) / 2) for t in known]
+                axis.plot(at, [v.value for v in values], color=colors[line])
+                for x, value in zip(at, values, strict=True):
+                    seeds = value.values
                     axis.scatter(
-                        [x] * len(value.values),
-                        value.values,
-                        s=14,
-                        color=color,
-                        alpha=0.7,
-                        zorder=3,
+                        [x] * len(seeds), seeds, s=14, color=colors[line], alpha=0.7, zorder=3
                     )
-            axis.set(
-                title=PROBES[probe],
-                xticks=range(len(ticks)),
-                xticklabels=map(display, ticks),
-                ylim=(-0.03, 1.03),
-            )
-        axes[0][0].set_ylabel("level 2")
-        if len(lines) > 1:
-            axes[0][-1].legend(**BESIDE)
+                last[display(line)] = (values[-1].value, colors[line])
+            axis.set(title=PROBES[probe], ylim=(-0.03, 1.03))
+            axis.set_xticks(range(len(ticks)), map(display, ticks))
+            if len(lines) > 1:
+                label_ends(axis, len(ticks) - 1, last)
+        axes[0][0].set_ylabel("accuracy at level 2")
     return figure
 
 
 def factors(rows: Table, folder: Path) -> Figure:
     """Which factor fails, at the furthest level, by the CNN probe: an open-set probe rejects all
     factors at once."""
-    variants, furthest, probe = (
-        variants_of(rows),
-        max(rows.where(kind="accuracy").column("level")),
-        "cnn",
-    )
+    variants, level, probe = variants_of(rows), furthest(rows), "cnn"
     names = [k for k in rows.where(kind="accuracy").frame.columns if k not in RESERVED]
     figure = Figure(
         "factors",
-        f"Factor by factor at {level_name(furthest)}",
+        f"Factor by factor at {level_name(level)}",
         "Share of samples that show each factor as prompted for, by the closed-set CNN probe, "
         "since "
-        "an open-set probe rejects all factors at once. Dotted: the joint accuracy.",
+        "an open-set probe rejects all factors at once. Grey: the joint accuracy.",
     )
+    if len(variants) > ABREAST:
+        colors = zip((*names, "joint"), (*CYCLE[: len(names)], GREY), strict=False)
+        return dots(rows, folder, figure, {n: (Line("", level, n, probe), c) for n, c in colors})
     with grid(folder, figure, len(variants), abreast(len(variants))) as axes:
         for axis, variant in zip(axes.flat, variants, strict=False):
             for name, color in zip(names, CYCLE, strict=False):
-                plot_level(axis, rows, Line(variant, furthest, name, probe), color, name)
-            plot_level(axis, rows, Line(variant, furthest, "joint", probe), GREY, "joint")
+                plot_level(axis, rows, Line(variant, level, name, probe), color, name)
+            plot_level(axis, rows, Line(variant, level, "joint", probe), GREY, "joint")
             axis.lines[-1].set_linestyle(":")
             finish(axis, display(variant), last_of(rows), axis is axes[0][-1])
         for line in axes:

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup, escape
 
 from recombine.analysis.levels import PROBES, level_name
-from recombine.plots.style import LEVELS
+from recombine.plots.style import LEVELS, display
 from recombine.report.bars import bar
 from recombine.store import write_atomic
 
@@ -44,6 +44,8 @@ def environment() -> Environment:
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     written = (
         number,
+        short,
+        display,
         percent,
         prose,
         script_json,
@@ -79,6 +81,13 @@ def number(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(number, value))
     return str(value)
+
+
+def short(value: float | None) -> str:
+    """0.11, 5.67: two decimals where that says enough, as in the documentation."""
+    if value is None or (value and not 0.01 <= abs(value) < 100):
+        return number(value)
+    return f"{value:.2f}"
 
 
 def beside(measured: dict[str, Any]) -> list[tuple[str, Any, Any]]:

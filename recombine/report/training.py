@@ -10,6 +10,7 @@ from typing import Any
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import PROBES
 from recombine.config import UsageError
+from recombine.plots.style import display
 from recombine.report.read import Factor, Results, StudyEntry, read_as
 from recombine.report.sheets import Grid, grid_of
 
@@ -30,6 +31,7 @@ def training(results: Results) -> Record | None:
     rows = checked(results.rows.where(kind="accuracy").frame, path, factors)
     compositions = compositions_of(results.study, rows, path)
     runs, grids = runs_of(results, rows, compositions, factors)
+    variants = variants_of(runs, results.study)
     return {
         "factors": factors,
         "compositions": compositions,
@@ -38,8 +40,8 @@ def training(results: Results) -> Record | None:
         "names": PROBES,
         "quality": quality(results.rows.where(kind="probe").frame, path),
         "refused": refused(results.rows.where(kind="refused").frame, path),
-        "runs": runs,
-        "variants": variants_of(runs, results.study),
+        "runs": [run | {"variant": display(run["variant"])} for run in runs],
+        "variants": [one | {"name": display(one["name"])} for one in variants],
         "sheets": [asdict(grid) for grid in grids],
     }
 
