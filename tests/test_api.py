@@ -54,12 +54,6 @@ def test_claims_are_one_frame(tmp_path):
     assert len(claims) == 10
 
 
-def test_a_study_can_be_run_from_a_program(tmp_path):
-    (folder,) = rc.run("interactions", scale="smoke", out=tmp_path, device="cpu")
-    assert set(rc.claims(folder)["verdict"]) == {"smoke"}
-    assert (tmp_path / "index.html").exists()
-
-
 def test_reprs_are_short_and_say_what_differs_from_the_defaults():
     world = rc.Shapes2D(size=20)
     assert repr(world) == "Shapes2D(size=20)"

@@ -292,17 +292,17 @@ def test_a_second_run_trains_nothing_and_gives_the_same_rows_and_a_fresh_one_tra
     assert (out / "composition" / "rows.parquet").read_bytes() == rows
 
 
-@pytest.mark.parametrize("cut", [0, 100, -1])
-def test_a_truncated_checkpoint_is_refused(call, out, trained, cut):
+def test_a_truncated_checkpoint_is_refused(call, out, trained):
     """A probe's, when another seed needs it. What is finished needs no weights, its rows are
     there."""
     path = next(p for p in out.glob("runs/*/model.safetensors") if p.parent != trained)
     whole = path.read_bytes()
     try:
-        path.write_bytes(whole[:cut])
-        executor._OPENED.clear()  # as another process would find it
+        for cut in (0, 100, -1):
+            path.write_bytes(whole[:cut])
+            executor._OPENED.clear()  # as another process would find it
+            refused(call(*smoke(out), "--seeds", "2"), str(path), "was altered", "--fresh")
         assert call(*smoke(out))[0] == 0
-        refused(call(*smoke(out), "--seeds", "2"), str(path), "was altered", "--fresh")
     finally:
         path.write_bytes(whole)
 

@@ -17,6 +17,8 @@ from recombine.pipeline.run import collect, run
 from recombine.runtime import Runtime
 from recombine.train.fit import Fit
 
+SMALL = ("probe_steps=2", "recipe.train.steps=2", "samples=2", "world.size=21", "real=4")
+
 
 def free_port() -> int:
     with socket.socket() as s:
@@ -53,6 +55,8 @@ def part(runtime: Runtime, step: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def train_together(rank: int, port: int, root: Path) -> None:
+    """A run, then a study: its second seed finds the probes on disk, and a finished command is
+    found finished by both."""
     runtime = join(rank, port)
     assert (runtime.rank, runtime.processes) == (rank, 2)
     fit(root, runtime=runtime, batch=lambda step: part(runtime, step))
@@ -61,6 +65,10 @@ def train_together(rank: int, port: int, root: Path) -> None:
     each = [torch.empty_like(net.weight) for _ in range(2)]
     dist.all_gather(each, net.weight.detach())
     assert torch.equal(*each), "all begin with the weights of the first"
+    for seeds in (1, 2, 2):
+        command = Command(("composition",), "smoke", seeds, SMALL, "cpu", str(root / "study"))
+        for plan in run(command, "local", False, runtime):
+            assert len(collect(plan, root / "study")) > 0
     dist.destroy_process_group()
 
 
@@ -97,20 +105,7 @@ def test_processes_draw_different_parts():
     assert not torch.equal(*parts)
 
 
-SMALL = ("probe_steps=2", "recipe.train.steps=2", "samples=2", "world.size=21", "real=4")
-
-
-def run_a_study(rank: int, port: int, root: Path) -> None:
-    """A second seed finds the probes on disk; and a finished command is found finished by both."""
-    runtime = join(rank, port)
-    for seeds in (1, 2, 2):
-        command = Command(("composition",), "smoke", seeds, SMALL, "cpu", str(root))
-        for plan in run(command, "local", False, runtime):
-            assert len(collect(plan, root)) > 0
-    dist.destroy_process_group()
-
-
-def test_a_study_runs_under_torchrun(tmp_path):
-    assert together(run_a_study, tmp_path) == [0, 0]
-    assert len(list(tmp_path.glob("runs/*/samples"))) == 2
-    assert not list(tmp_path.glob(".leases/*")), "leases are given back"
+def test_a_study_runs_under_torchrun(folders):
+    study = folders[1].path.parents[1] / "study"
+    assert len(list(study.glob("runs/*/samples"))) == 2
+    assert not list(study.glob(".leases/*")), "leases are given back"

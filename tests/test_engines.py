@@ -218,6 +218,7 @@ def test_with_a_worker_killed_the_rows_are_the_same(name, use, study, expected, 
     assert sorted(begun.values()) == [1] * 5 + [2], "only the killed run is begun again"
     assert max(step for *_, step in starts(tmp_path)) >= 2, "it is resumed, not started over"
     assert sum("is replaced" in line for line in said) == 1, said
+    assert not list(tmp_path.glob(".leases/*")), "leases are given back"
 
 
 @pytest.mark.parametrize("name", ["slurm", "ray"])
