@@ -51,12 +51,8 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
             axis.grid(axis="x", visible=False)
         plot_paper_values(axes[2], families)
         axes[0].set(ylim=(-0.03, 1.03), ylabel="share of samples read as prompted")
-        axes[1].legend(
-            *axes[2].get_legend_handles_labels(),
-            loc="upper left",
-            bbox_to_anchor=(0.0, -0.12),
-            ncols=3,
-        )
+        named = axes[2].get_legend_handles_labels()
+        axes[0].figure.legend(*named, loc="outside lower center", ncols=3)
     return figure
 
 
