@@ -61,11 +61,15 @@ def browse(page: Path, where: str = "", *flags: str, width: int = 1280, height: 
     return done.stdout
 
 
-def framed(folder: Path, pages: list[Path], probe: str) -> list:
+PHONE, DESK = (375, 800), (1400, 900)
+
+
+def framed(folder: Path, pages: list[Path], probe: str, size: tuple[int, int] = PHONE) -> list:
     """Pages in frames as wide as a phone; what the script `probe`, a function of a frame's window,
     answers for each."""
+    wide, high = size
     frames = "".join(
-        f'<iframe width="375" height="800" src="{escape(page.as_uri())}"></iframe>'
+        f'<iframe width="{wide}" height="{high}" src="{escape(page.as_uri())}"></iframe>'
         for page in pages
     )
     script = f"onload = () => {{ out.textContent = JSON.stringify(Array.from(frames, {probe})) }}"

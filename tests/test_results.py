@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from test_report_browser import CHROMIUM, DESK, framed
 
 import recombine as rc
 from recombine.report import write_site
@@ -108,3 +109,7 @@ def test_a_site_of_all_of_them_takes_seconds_and_its_pages_are_small(tmp_path):
     write_site(copy)
     assert time.process_time() - begin < 10
     assert max(page.stat().st_size for page in copy.rglob("index.html")) < 2_000_000
+    if CHROMIUM:
+        height = "(f) => f.document.documentElement.scrollHeight"
+        (pixels,) = framed(copy, [copy / "index.html"], height, DESK)
+        assert pixels <= 4 * DESK[1], "the index is at most four screens"
