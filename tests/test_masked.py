@@ -2,6 +2,7 @@
 the auxiliary loss."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -180,6 +181,54 @@ def test_the_auxiliary_loss_is_zero_where_the_predictor_is_right():
     assert float(objective.jepa.loss(net, seen, seen, everything).detach().abs().max()) < 1e-9
     wrong = [torch.randn_like(s) for s in seen]
     assert float(objective.jepa.loss(net, wrong, seen, everything).detach().min()) > 0.1
+
+
+def test_squares_are_squares_inside_the_grid_of_every_place():
+    squares = Jepa(squares=1).draw(400, (6, 6), seeded("squares")).view(400, 6, 6)
+    for one in squares:
+        rows, columns = one.any(1).nonzero().flatten(), one.any(0).nonzero().flatten()
+        assert one.sum() == len(rows) * len(columns), "one block without holes"
+        assert 2 <= len(rows) == len(columns) <= 4
+        assert int(rows[-1] - rows[0]) == len(rows) - 1
+    assert squares.any(0).all(), "each token is predicted now and then"
+    several = Jepa(squares=3).draw(400, (6, 6), seeded("squares"))
+    assert several.sum() > 1.5 * squares.sum()
+
+
+def test_the_auxiliary_loss_looks_at_hidden_tokens_in_squares_alone():
+    objective = Masked(jepa=Jepa(layers=(0,), squares=1))
+    net, teacher, (x, condition) = made(objective), made(objective), some()
+    draw = objective.draw(x.shape, seeded(1))
+    assert (draw.predicted <= draw.mask).all()
+    assert 0 < int(draw.predicted.sum()) < int(draw.mask.sum())
+    states, targets = (
+        net.trace(net.tokens(x), draw.mask, condition)[1],
+        goals(teacher, net.tokens(x), condition),
+    )
+    other = [t + 5 * torch.randn_like(t) * ~draw.predicted[..., None] for t in targets]
+    losses = [objective.jepa.loss(net, states, t, draw.predicted) for t in (targets, other)]
+    assert torch.equal(*losses), "what it does not predict does not matter"
+    plain = replace(objective, jepa=Jepa(layers=(0,))).draw(x.shape, seeded(1))
+    assert torch.equal(plain.mask, draw.mask), "the same tokens are hidden"
+
+
+def test_readings_tell_a_collapse():
+    objective = Masked(jepa=Jepa(layers=(0, 1), weight=0.5))
+    net, (x, condition) = made(objective), some()
+    draw = objective.draw(x.shape, seeded(1))
+    rows = objective.readings(net, x, condition, draw)
+    whole = objective.loss(net, x, condition, draw, teacher=net).mean().item()
+    inner = sum(row["error"] for row in rows) / 2
+    assert rows[0]["output_loss"] + 0.5 * inner == pytest.approx(whole, rel=1e-5)
+    assert all(row["spread"] > 0.01 for row in rows)
+    with torch.no_grad():
+        for weights in (net.enter.weight, net.condition.factors[0].null):
+            weights.zero_()
+        for embed in net.condition.factors:
+            for parameter in embed.parameters():
+                parameter.zero_()
+    assert all(row["spread"] < 1e-9 for row in objective.readings(net, x, condition, draw))
+    assert Masked().readings(net, x, condition, draw) == []
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 over its seeds. Regions were written down after the first seed and before the second."""
 
 from recombine.analysis.calibrated import LATE, SEEN
-from recombine.analysis.claims import Finding, claim
-from recombine.analysis.levels import at_level, gain_of, measured
+from recombine.analysis.claims import Finding, Measured, claim
+from recombine.analysis.levels import at_level, gain_of
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.paper_probe import beside as papers_beside
 from recombine.analysis.table import Table
 
 DEVIATIONS = (
@@ -21,10 +22,8 @@ DEVIATIONS = (
 CONTINUOUS = ("givt", "mar", "dit")
 
 
-def beside(rows: Table, *variants: str) -> dict:
-    """Numbers that stand beside a claim; the paper's own where it names the setting."""
-    shown = measured(rows, {v: LATE.get(v) for v in variants}, PAPER)
-    return shown | {"primary probe": "paper's linear probe, mean over its seeds"}
+def beside(rows: Table, *variants: str) -> Measured:
+    return papers_beside(rows, {v: LATE.get(v) for v in variants})
 
 
 def seen(rows: Table, *variants: str) -> tuple:

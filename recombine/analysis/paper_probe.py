@@ -1,6 +1,8 @@
 """Paper A's probe was trained with several seeds: its answers, averaged over them, as one probe."""
 
+from recombine.analysis.claims import Measured
 from recombine.analysis.frames import pl
+from recombine.analysis.levels import measured
 from recombine.analysis.table import Table
 
 PAPER = "paper"
@@ -22,3 +24,10 @@ def with_paper_probe(rows: Table) -> Table:
     keys = [name for name in KEYS if name in some.columns]
     means = some.group_by(keys, maintain_order=True).agg(pl.col("joint").mean())
     return rows + Table(means.with_columns(probe=pl.lit(PAPER)))
+
+
+def beside(rows: Table, papers: dict[str, float | None]) -> Measured:
+    """Numbers that stand beside a claim that this probe judges; the paper's own where it has
+    one."""
+    named = {"primary probe": "paper's linear probe, mean over its seeds"}
+    return measured(rows, papers, PAPER) | named

@@ -4,7 +4,7 @@ decoding, another head. `causal` predicts token after token in reading order ins
 
 import math
 from dataclasses import field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -22,10 +22,12 @@ from recombine.worlds.factors import Condition, FactorSpace
 
 
 class Hiding(NamedTuple):
-    """The randomness of one loss: which tokens are hidden, and what the head's loss draws."""
+    """The randomness of one loss: which tokens are hidden, what the head's loss draws, and which
+    hidden tokens the auxiliary loss predicts."""
 
     mask: Bool[Tensor, "b l"]
     head: tuple[Tensor, ...]
+    predicted: Bool[Tensor, "b l"]
 
 
 @config("decoding")
@@ -113,7 +115,9 @@ class Masked(Objective):
             if self.causal
             else rank < (share * length).ceil().clamp(min=1)
         )
-        return Hiding(mask, self.head.draw((batch, length, channels), rng))
+        head = self.head.draw((batch, length, channels), rng)
+        inside = self.jepa.draw(batch, (height, width), rng) if self.jepa else mask
+        return Hiding(mask, head, mask & inside)
 
     def loss(
         self,
@@ -131,8 +135,24 @@ class Masked(Objective):
         nll = self.head.nll(net.head, hidden, tokens, draw.head)
         loss = (nll * mask).sum(1) / mask.sum(1).clamp(min=1)
         if self.jepa and teacher is not None:
-            loss = loss + self.jepa.loss(net, states, goals(teacher, tokens, condition), mask)
+            targets = goals(teacher, tokens, condition)
+            loss = loss + self.jepa.loss(net, states, targets, draw.predicted)
         return loss
+
+    def readings(
+        self, net: MaskedNet, x: Float[Tensor, "b c h w"], condition: Condition, draw: Hiding
+    ) -> list[dict[str, Any]]:
+        """The loss on the output, and what `Jepa.readings` says of each layer; the network is its
+        own teacher. Nothing without an auxiliary loss."""
+        if not self.jepa:
+            return []
+        tokens = net.tokens(x)
+        states, targets = net.trace(tokens, draw.mask, condition)[1], goals(net, tokens, condition)
+        plain = replace(self, jepa=None).loss(net, x, condition, draw).mean().item()
+        return [
+            {"output_loss": plain, **row}
+            for row in self.jepa.readings(net, states, targets, draw.predicted)
+        ]
 
     def expect(
         self,

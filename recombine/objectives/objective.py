@@ -48,6 +48,12 @@ class Objective(ABC):
     ) -> Float[Tensor, "b"]:
         """One number per sample."""
 
+    def readings(
+        self, net: nn.Module, x: Float[Tensor, "b c h w"], condition: Condition, draw: Any
+    ) -> list[dict[str, Any]]:
+        """Parts of the loss that a study wants to see beside it; rows without kind and step."""
+        return []
+
     @abstractmethod
     def expect(
         self,

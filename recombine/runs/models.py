@@ -1,6 +1,6 @@
 """A model as a run: its data, its training, its samples, and what probes read in them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -143,6 +143,10 @@ class Model:
         index = torch.tensor(some, device=self.device).repeat_interleave(count, 0)
         condition = r.world.describe(index, r.world.canonical(index))
         rng = seeded(r.seed, "sample", *map(code, some), device=self.device)
+        if left_out := r.evaluation.dropout:
+            condition = replace(r.conditioning, dropout=left_out).drop(
+                condition, r.world.space, rng
+            )
         with torch.autocast(
             self.device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"
         ):
@@ -169,7 +173,21 @@ class Model:
         probes = open_probes(r.probe_world, e.probe_steps, self.work, e.paper_probes)
         about = {"kind": "accuracy", "step": step}
         rows = [about | row for row in accuracy_rows(probes, images, r.split, space)]
+        rows += [{"kind": "auxiliary loss", "step": step} | row for row in self.readings()]
         return rows + [row | {"step": step} for row in self.condition_dependence()]
+
+    @torch.no_grad()
+    def readings(self) -> list[Row]:
+        """Parts of the loss on real pictures of seen compositions, the same at every step; nothing
+        where there is one part only."""
+        if not self.recipe.objective.needs_teacher:
+            return []
+        r, rng = self.recipe, seeded("readings", device=self.device)
+        seen = torch.tensor(r.split.seen, device=self.device)
+        index = seen[torch.randint(len(seen), (PICTURES,), generator=rng, device=self.device)]
+        images, values = r.world.render(index, rng)
+        x, condition = self.codec.encode(images), r.world.describe(index, values)
+        return r.objective.readings(self.net, x, condition, r.objective.draw(x.shape, rng))
 
     @torch.no_grad()
     def condition_dependence(self) -> list[Row]:

@@ -47,7 +47,9 @@ class Evaluation:
     it is not the run's own; to be compared, runs must be scored alike. `real`: on how many real
     pictures of each composition probes and tokenizers are checked. `paper_probes`: how many seeds
     of paper A's own probe score the samples too. `keep`: how many samples of each composition stay
-    on disk at each of the last `keep_last` checkpoints, for other probes (see `rescoring`)."""
+    on disk at each of the last `keep_last` checkpoints, for other probes (see `rescoring`).
+    `dropout`: how often a factor is left out of a prompt too, as where code leaves label dropout on
+    while it samples."""
 
     checkpoints: int | tuple[int, ...] = (0,)
     samples: int = 256
@@ -61,6 +63,7 @@ class Evaluation:
     paper_probes: int = 0
     keep: int = 0
     keep_last: int = 4
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("paper_probes", "keep"):
@@ -69,6 +72,8 @@ class Evaluation:
         for name in ("samples", "probe_steps", "real", "keep_last"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        if not 0 <= self.dropout <= 1:
+            raise ValueError(f"dropout {self.dropout} is not between 0 and 1")
         many = self.checkpoints if isinstance(self.checkpoints, int) else len(self.checkpoints)
         if many < 1 and isinstance(self.checkpoints, int):
             raise ValueError(f"checkpoints must be positive, not {self.checkpoints}")

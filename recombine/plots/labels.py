@@ -1,0 +1,42 @@
+"""The figures of `labels`: all levels over updates, and the composition that may be lost."""
+
+from pathlib import Path
+
+from recombine.analysis.labels import LOST, curves
+from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.table import Table
+from recombine.plots.style import CYCLE, Figure, canvas, display, seed_lines
+from recombine.plots.training import abreast, panels, variants_of
+
+
+def figures(rows: Table, folder: Path) -> list[Figure]:
+    rows, variants = with_paper_probe(rows), variants_of(rows)
+    figure = Figure(
+        "levels",
+        "Accuracy per level over updates",
+        "By the paper's linear probe, the mean over its seeds. Of real pictures of seen classes it "
+        "reads 0.80, since sizes overlap. Thin lines are seeds.",
+    )
+    shown = [(v, PAPER) for v in variants]
+    return [
+        panels(rows, folder, figure, shown, abreast(len(variants))),
+        learned_and_lost(rows, variants, folder),
+    ]
+
+
+def learned_and_lost(rows: Table, variants: list[str], folder: Path) -> Figure:
+    figure = Figure(
+        "lost",
+        f"The composition {LOST} over updates",
+        f"Share of samples read as {LOST} where that was prompted, by the paper's linear probe (mean "
+        "over its seeds). Thin lines are seeds, bold ones their mean.",
+    )
+    size = (2.6 * len(variants), 2.9)
+    with canvas(folder, figure, 1, len(variants), size=size, sharey=True, squeeze=False) as axes:
+        for axis, variant in zip(axes[0], variants, strict=True):
+            each = curves(rows, variant)
+            steps = [step for step, _ in each[0]]
+            seed_lines(axis, steps, [[y for _, y in points] for points in each], CYCLE[0])
+            axis.set(title=display(variant), xlabel="updates", ylim=(-0.03, 1.03))
+        axes[0][0].set_ylabel("share")
+    return figure

@@ -1,0 +1,104 @@
+"""The studies of paper A's setting that vary labels: `label-dropout`, `labels`, `repair`."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from level_rows import accuracy_rows, verdict
+
+from recombine.nets.conditioning import Conditioning
+from recombine.nets.dit import DiTConfig
+from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.solvers import Euler
+from recombine.pipeline.job import Work, digest_of
+from recombine.rng import seeded
+from recombine.runs.models import Model, ModelRun
+from recombine.runs.recipe import Evaluation, Recipe
+from recombine.runtime import Runtime
+from recombine.studies import label_dropout, labels, repair
+
+PAPER = ("paper 0", "paper 1", "oracle")
+
+
+def rows_of(heights: dict, seen: float = 0.8, spread: float = 0.5) -> list:
+    """Level 2 of each variant, by two seeds of the paper's probe; and an auxiliary loss."""
+    rows = accuracy_rows(heights, probes=PAPER, seen=seen)
+    for variant in heights:
+        about = {"kind": "auxiliary loss", "variant": variant, "seed": 0, "step": 1, "layer": 7}
+        rows.append(about | {"error": 0.5, "spread": spread, "output_loss": 1.0})
+    return rows
+
+
+ORDER = {"values": 0.98, "values, dropout": 0.0, "classes": 0.6, "classes, dropout": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("study", "id", "rows", "expected"),
+    [
+        (repair, "G11", rows_of({"maskgit": 0.02, "jepa": 0.45}), "supported"),
+        (repair, "G11", rows_of({"maskgit": 0.02, "jepa": 0.03}), "partly supported"),
+        (repair, "G11", rows_of({"maskgit": 0.02, "jepa": 0.45}, spread=1e-4), "not measured"),
+        (repair, "G12", rows_of({"jepa": 0.6, "jepa, one layer": 0.3}), "supported"),
+        (repair, "G12", rows_of({"jepa": 0.3, "jepa, one layer": 0.6}), "inconclusive"),
+        (labels, "G13", rows_of(ORDER), "supported"),
+        (labels, "G13", rows_of(ORDER | {"classes": 0.99}), "partly supported"),
+        (label_dropout, "G7", rows_of({"maskgit": 0.6, "maskgit, dropout": 0.0}), "supported"),
+        (label_dropout, "G7", rows_of({"maskgit": 0.6, "maskgit, dropout": 0.6}), "partly supported"),
+    ],
+)  # fmt: skip
+def test_verdicts(study, id, rows, expected):
+    assert verdict(study.STUDY, id, rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("course", "expected"),
+    [((0.95, 0.9, 0.1), "supported"), ((0.95, 0.9, 0.9), "partly supported")],
+)
+def test_a_composition_is_learned_and_lost(course, expected):
+    rows = [
+        row | {"composition": labels.claims.LOST}
+        for step, height in enumerate(course, 1)
+        for row in accuracy_rows({"values, dropout": height}, probes=PAPER, seen=0.8, step=step)
+        if row["level"] == 2
+    ]
+    assert verdict(labels.STUDY, "G14", rows) == expected
+
+
+def test_two_variants_are_runs_of_label_dropout():
+    ours, theirs = labels.settings("full").variants(), label_dropout.settings("full").recipes()
+    for name, other in (("classes", "dit"), ("classes, dropout", "dit, dropout")):
+        assert digest_of(ModelRun(ours[name])) == digest_of(ModelRun(theirs[other]))
+    assert len({digest_of(ModelRun(r)) for r in ours.values()}) == len(ours)
+
+
+def test_only_the_auxiliary_loss_differs():
+    plain, several, one = repair.settings("full").variants().values()
+    assert plain.conditioning.dropout == labels.DROPOUT
+    assert plain.net.transformer.depth == 12
+    for other in (several, one):
+        assert other.objective.jepa
+        assert (other.net, other.train, other.conditioning) == (
+            plain.net,
+            plain.train,
+            plain.conditioning,
+        )
+
+
+def test_labels_left_out_of_prompts_change_the_samples(tmp_path):
+    net = DiTConfig(TransformerConfig(depth=1, width=16, heads=2), patch=7)
+    evaluation = Evaluation(solver=Euler(2))
+    recipe = Recipe(net=net, conditioning=Conditioning("quantised", 0.1), evaluation=evaluation)
+
+    def samples(dropout: float, factor: float) -> torch.Tensor:
+        """All weights are drawn at random; `factor` scales the embeddings of given labels."""
+        one = replace(recipe, evaluation=replace(evaluation, dropout=dropout))
+        model = Model(one, Work(ModelRun(one), tmp_path, Runtime(torch.device("cpu"))))
+        with torch.no_grad():
+            for parameter in model.net.parameters():
+                parameter.normal_(std=0.2, generator=seeded("weights", parameter.numel()))
+            for embed in model.net.condition.factors:
+                embed.table.weight.mul_(factor)
+        return model.sample([(0, 0, 0), (1, 1, 1)], 3)
+
+    assert not torch.equal(samples(0.0, 1.0), samples(0.0, 3.0))
+    assert torch.equal(samples(1.0, 1.0), samples(1.0, 3.0)), "no label reaches the network"
