@@ -2,12 +2,14 @@
 # make test  lint, format check and the whole test suite
 # make docs  the documentation as a site, build/docs/index.html; it can be read without a network
 # make fuzz  hostile command lines, results folders and damaged runs; make mutants: faults in the source
+# make soak  half an hour of kills, stops and full disks; make lock: checksums of all packages, their licences
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= out
 READY = $(VENV)/.ready
+LOCKED = --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: run test fuzz mutants types docs readme notebooks clean
+.PHONY: run test fuzz mutants soak lock audit types docs readme notebooks clean
 
 run: $(READY)
 	$(VENV)/bin/recombine run tour --scale laptop --out $(OUT)
@@ -25,6 +27,17 @@ fuzz: $(READY)
 mutants: $(READY)
 	OMP_NUM_THREADS=1 nice -n 15 $(VENV)/bin/python scripts/mutants.py --named
 	OMP_NUM_THREADS=1 nice -n 15 $(VENV)/bin/python scripts/mutants.py
+	OMP_NUM_THREADS=1 nice -n 15 $(VENV)/bin/python scripts/mutants.py --over 150
+
+soak: $(READY)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python scripts/soak.py 30
+
+lock: $(VENV)/.docs
+	$(VENV)/bin/python scripts/lock_hashes.py
+	$(VENV)/bin/python scripts/licences.py
+
+audit: $(READY)
+	$(PYTHON) scripts/audit.py
 
 readme: $(READY)
 	$(VENV)/bin/python scripts/readme.py
@@ -40,10 +53,11 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
 	@echo build/docs/index.html
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock requirements-torch.lock pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else 'recombine needs Python 3.11 to 3.13; set PYTHON=...')"
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(VENV)/bin/python -m pip install $(LOCKED) --requirement requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-torch.lock
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $(READY)
 
@@ -51,7 +65,7 @@ notebooks: $(VENV)/.docs
 	$(VENV)/bin/python scripts/notebooks.py
 
 $(VENV)/.docs: $(READY) requirements-docs.lock
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.lock
+	$(VENV)/bin/python -m pip install $(LOCKED) --requirement requirements-docs.lock
 	touch $@
 
 clean:

@@ -12,6 +12,9 @@ def start() -> None:
     except KeyboardInterrupt:
         print("recombine: stopped", file=sys.stderr)
         sys.exit(130)
+    finally:
+        exec("")  # Python forgets a Ctrl-C that was met: else, where it came while a class was
+        # being made (an exec inside Python), it ends by SIGINT whatever status was asked for
 
 
 if __name__ == "__main__":

@@ -90,10 +90,11 @@ def _summariser(runtime: Any) -> Any:
 def _check_writable(out: Path) -> None:
     """Fail before the work, not after it."""
     from recombine.config import UsageError
-    from recombine.store import write_atomic
+    from recombine.files import sweep, write_atomic
 
     if out.is_file():
         raise UsageError(f"--out {out}: is a file, not a folder")
+    sweep(out)
     trial = out / ".writable"
     write_atomic(trial, "")
     trial.unlink(missing_ok=True)

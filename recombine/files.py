@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from recombine.config import UsageError
 from recombine.limits import regular
@@ -39,6 +40,11 @@ def write_atomic(path: Path, data: bytes | str) -> None:
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+
+
+def beside(path: Path) -> Path:
+    """A hidden name beside a file, for this process alone (see `sweep`)."""
+    return path.with_name(f".{path.name[:80]}.{_host()}.{os.getpid()}.{uuid4().hex[:8]}.tmp")
 
 
 def sweep(folder: Path) -> None:

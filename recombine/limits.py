@@ -25,6 +25,8 @@ DEFAULTS = {
 SPEED = 1e15
 """Operations a second that no machine exceeds by much: what takes too long at this speed is
 refused."""
+UPDATE = 1e-6
+"""Seconds that an update, or a step of a solver, takes at least."""
 
 
 def limit(name: str) -> int:
@@ -67,11 +69,18 @@ def check_memory(need: int, what: str) -> None:
 def check_time(operations: float, what: str) -> None:
     """UsageError, with the estimate, where `what` would take longer than allowed even at
     `SPEED`."""
-    days = operations / SPEED / 86400
+    _check_days(operations / SPEED / 86400, f"at {SPEED:.0e} operations a second", what)
+
+
+def check_updates(count: int | float, what: str) -> None:
+    """The same of what is done one after the other, each in no less than `UPDATE`."""
+    _check_days(count * UPDATE / 86400, f"for {count:.3g} steps of a microsecond", what)
+
+
+def _check_days(days: float, why: str, what: str) -> None:
     if days > (most := limit("days")):
         raise UsageError(
-            f"{what} takes at least {days:.3g} days at {SPEED:.0e} operations a second, and "
-            f"RECOMBINE_MAX_DAYS allows {most}"
+            f"{what} takes at least {days:.3g} days {why}, and RECOMBINE_MAX_DAYS allows {most}"
         )
 
 

@@ -10,8 +10,8 @@ provenance, the checksum of every file of the run, and its own
 
 import json
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,10 +47,12 @@ class Saved(NamedTuple):
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run on disk, named by its digest."""
+    """One run on disk, named by its digest. `check` is called before anything is written and
+    raises where the run is no longer this process's own (its lease was lost)."""
 
     root: Path
     digest: str
+    check: Callable[[], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def path(self) -> Path:
@@ -112,6 +114,8 @@ class RunFolder:
         rmtree(self.path, ignore_errors=True)
 
     def _check_there(self) -> None:
+        if self.check:
+            self.check()
         if not (self.path / "config.json").exists():
             raise UsageError(f"{self.path} was removed while the run was at work; start it again")
 
@@ -125,6 +129,7 @@ class RunFolder:
             raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
 
     def write_rows(self, rows: Iterable[Row]) -> None:
+        self._check_there()
         write_rows(self.path / "rows.jsonl", rows)
 
     def rows(self) -> list[Row]:

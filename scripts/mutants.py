@@ -1,36 +1,32 @@
-"""Mutation testing: small faults are put into the source, one at a time, and the tests of that
-module must notice. `python scripts/mutants.py [--sample N] [--seed S] [MODULE...]` prints the share
-caught per module and every fault that was not; without modules, the core ones (CORE). `--named`
-tries the faults that once went unnoticed (NAMED).
+"""Mutation testing: small faults are put into the source, one at a time, and the tests that call
+the function around it must notice. `python scripts/mutants.py [MODULE...]` tries up to `--sample`
+faults of each module (by default of CORE); `--over N` tries N faults drawn from all modules;
+`--named` those that once went unnoticed (NAMED). Prints the share caught per module and every
+fault that was not; `--record FILE` adds them to a JSON file.
 
 Faults: comparisons flipped, conditions negated, `and` for `or`, arithmetic swapped, numbers changed
 by one, booleans flipped, statements dropped. Each is tried in a forked child of a process that has
-the large libraries loaded already."""
+the large libraries loaded already. EQUIVALENT lists faults that change nothing that can be seen."""
 
 import argparse
 import ast
 import copy
+import json
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
-import time
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
+
+from mutant_tests import files_of, function_at, passes, tests_at, traced
 
 ROOT = Path(__file__).parents[1]
-CORE = {
-    "store": "test_store",
-    "files": "test_store test_robust",
-    "limits": "test_robust test_folder",
-    "config": "test_config",
-    "analysis/estimates": "test_estimates",
-    "metrics/intervals": "test_intervals",
-    "analysis/claims": "test_claims",
-}
+CORE = ("store", "config", "analysis/estimates", "metrics/intervals", "analysis/claims")
 SWAPS = {
     ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -48,7 +44,12 @@ NAMED = (
         "test_violation",
     ),
 )
-SECONDS = 240.0
+EQUIVALENT: dict[tuple[str, str], str] = {}
+"""(module, "before -> after"): why no test can tell the difference."""
+SECONDS = 90.0
+"""For the tests of one fault; what hangs is caught."""
+MOST = 25
+"""Tests that one fault is tried on, the quickest of those that can notice it."""
 
 
 def sites(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
@@ -82,8 +83,8 @@ def _notes(node: ast.AST) -> Iterator[ast.AST]:
         yield from ast.walk(node)
 
 
-def mutate(source: str, index: int) -> tuple[str, str]:
-    """The source with its fault number `index`, and what that is."""
+def mutate(source: str, index: int) -> tuple[str, str, int]:
+    """The source with its fault number `index`, what that is, and on which line."""
     tree = ast.parse(source)
     node, kind = list(sites(tree))[index]
     before, where = ast.unparse(node).splitlines()[0], node.lineno
@@ -98,7 +99,8 @@ def mutate(source: str, index: int) -> tuple[str, str]:
     else:
         _replace(tree, node, ast.copy_location(ast.Pass(), node))
     after = "" if kind == "drop" else ast.unparse(node).splitlines()[0]
-    return ast.unparse(ast.fix_missing_locations(tree)), f"line {where}: {before} -> {after}"
+    changed = ast.unparse(ast.fix_missing_locations(tree))
+    return changed, f"{before} -> {after}", where
 
 
 def _replace(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
@@ -109,99 +111,131 @@ def _replace(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
                 held[held.index(old)] = new
 
 
-def passes(copied: Path, tests: list[str]) -> bool:
-    """Whether the tests pass in the copy, in a child process; one that hangs does not."""
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        os.chdir(copied)
-        sys.path[:0] = [str(copied), str(copied / "tests")]
-        import pytest
+class Outcome(NamedTuple):
+    """One fault and what came of it: caught, survived, equivalent, or without a test."""
 
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-        os._exit(int(pytest.main([*options, *(f"tests/{t}.py" for t in tests)])))
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return status == 0
-        time.sleep(0.05)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+    module: str
+    line: int
+    what: str
+    result: str
 
 
-def tests_of(module: str) -> list[str]:
-    """The tests that import a module by name; those of CORE as listed."""
-    if module in CORE:
-        return CORE[module].split()
-    dotted = "recombine." + module.replace("/", ".")
-    files = sorted((ROOT / "tests").glob("test_*.py"))
-    return [p.stem for p in files if f"from {dotted} import" in p.read_text()]
+class Trial:
+    """A copy of the project in which faults are tried."""
 
+    def __init__(self, place: Path, kept: Path) -> None:
+        self.root, self.kept, self.time = place, kept, 0
+        for name in ("recombine", "tests", "docs", "scripts"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, place / name, ignore=ignored)
+        for name in ("results", "README.md", "pyproject.toml", "Makefile", "mkdocs.yml"):
+            (place / name).symlink_to(ROOT / name)
 
-def try_module(copied: Path, module: str, sample: int, rng: random.Random) -> tuple[int, int]:
-    path, tests = copied / "recombine" / f"{module}.py", tests_of(module)
-    source = path.read_text()
-    count = len(list(sites(ast.parse(source))))
-    if not tests or not count:
-        print(f"{module}: {'no tests import it' if not tests else 'nothing to mutate'}", flush=True)
-        return 0, 0
-    chosen, caught = sorted(rng.sample(range(count), min(sample, count))), 0
-    for index in chosen:
-        text, what = mutate(source, index)
+    def write(self, path: Path, text: str) -> None:
+        """With a time of its own, so that no compiled file of another version is taken for it."""
         path.write_text(text)
-        if passes(copied, tests):
-            print(f"  not caught: {module} {what}", flush=True)
-        else:
-            caught += 1
-    path.write_text(source)
-    print(f"{module}: {caught} of {len(chosen)} caught (of {count} possible)", flush=True)
-    return caught, len(chosen)
+        self.time += 10
+        os.utime(path, (path.stat().st_mtime + self.time,) * 2)
 
-
-def try_named(copied: Path) -> tuple[int, int]:
-    caught = 0
-    for module, old, new, test in NAMED:
-        path = copied / "recombine" / f"{module}.py"
+    def caught(self, module: str, text: str, tests: list[str]) -> bool:
+        """Whether the tests notice that a module's text is another."""
+        path = self.root / "recombine" / f"{module}.py"
         source = path.read_text()
-        if old not in source:
-            print(f"  {module}: {old!r} is no longer there", flush=True)
-            continue
-        path.write_text(source.replace(old, new))
-        noticed = not passes(copied, [test])
-        path.write_text(source)
-        caught += noticed
-        print(f"  {'caught' if noticed else 'NOT CAUGHT'}: {module} {old!r} -> {new!r}", flush=True)
-    return caught, len(NAMED)
+        self.write(path, text)
+        try:
+            return not passes(self.root, tests, SECONDS)
+        finally:
+            self.write(path, source)
+
+    def outcome(self, module: str, index: int) -> Outcome:
+        source = (self.root / "recombine" / f"{module}.py").read_text()
+        text, what, line = mutate(source, index)
+        if (module, what) in EQUIVALENT:
+            return Outcome(module, line, what, "equivalent")
+        function, result = function_at(ast.parse(source), line), "without a test"
+        for file in files_of(self.root, module):
+            tests = tests_at(traced(self.root, file, self.kept), module, function)[:MOST]
+            if tests and self.caught(module, text, tests):
+                return Outcome(module, line, what, "caught")
+            result = "survived" if tests else result
+        return Outcome(module, line, what, result)
+
+
+def drawn(modules: list[str], sample: int, over: int, rng: random.Random) -> list[tuple[str, int]]:
+    """Faults to try: up to `sample` of each module, or `over` of all together."""
+    count = {m: len(list(sites(ast.parse(_source(m))))) for m in modules}
+    if over:
+        every = [(m, i) for m in modules for i in range(count[m])]
+        return sorted(rng.sample(every, min(over, len(every))))
+    chosen = {m: rng.sample(range(count[m]), min(sample, count[m])) for m in modules}
+    return [(m, i) for m in modules for i in sorted(chosen[m])]
+
+
+def _source(module: str) -> str:
+    return (ROOT / "recombine" / f"{module}.py").read_text()
+
+
+def all_modules() -> list[str]:
+    package = ROOT / "recombine"
+    return sorted(str(p.relative_to(package).with_suffix("")) for p in package.rglob("*.py"))
+
+
+def summary(outcomes: list[Outcome]) -> Iterator[str]:
+    """Per module and in all: caught of those that can be; what was not caught is listed before."""
+    by: dict[str, list[Outcome]] = defaultdict(list)
+    for one in outcomes:
+        by[one.module].append(one)
+    for name, some in [*sorted(by.items()), ("all", outcomes)]:
+        real = [o for o in some if o.result != "equivalent"]
+        caught = sum(o.result == "caught" for o in real)
+        same = len(some) - len(real)
+        note = f", {same} equivalent" if same else ""
+        yield f"{name}: {caught} of {len(real)} caught ({caught / max(1, len(real)):.1%}{note})"
+
+
+def try_named(trial: Trial) -> list[Outcome]:
+    outcomes = []
+    for module, old, new, test in NAMED:
+        source = _source(module)
+        noticed = trial.caught(module, source.replace(old, new), [f"tests/{test}.py"])
+        result = "no longer there" if old not in source else "caught" if noticed else "survived"
+        outcomes.append(Outcome(module, 0, f"{old!r} -> {new!r}", result))
+        print(f"  {result}: {module} {old!r} -> {new!r}", flush=True)
+    return outcomes
+
+
+def try_drawn(trial: Trial, faults: list[tuple[str, int]], record: Path | None) -> list[Outcome]:
+    outcomes = []
+    for number, (module, index) in enumerate(faults):
+        outcomes.append(one := trial.outcome(module, index))
+        if one.result not in ("caught", "equivalent"):
+            at = f"{number + 1}/{len(faults)}"
+            print(f"  {at} {one.result}: {module} line {one.line}: {one.what}", flush=True)
+        if record:
+            record.write_text(json.dumps([o._asdict() for o in outcomes], indent=0))
+    return outcomes
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition(". ")[0])
-    parser.add_argument("modules", nargs="*", default=list(CORE))
-    parser.add_argument("--sample", type=int, default=30)
+    parser.add_argument("modules", nargs="*", default=[])
+    parser.add_argument("--sample", type=int, default=60)
+    parser.add_argument("--over", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--named", action="store_true")
+    parser.add_argument("--record", type=Path)
+    parser.add_argument("--kept", type=Path, default=ROOT / "build" / "mutants")
     given = parser.parse_args()
-    sys.dont_write_bytecode = True
+    sys.dont_write_bytecode = False
     for name in ("hypothesis", "matplotlib", "numpy", "polars", "pytest", "scipy.stats", "torch"):
         import_module(name)
-    rng, results = random.Random(given.seed), []
+    modules = given.modules or (all_modules() if given.over else list(CORE))
+    faults = drawn(modules, given.sample, given.over, random.Random(given.seed))
     with tempfile.TemporaryDirectory() as place:
-        copied = Path(place)
-        for name in ("recombine", "tests", "docs", "scripts"):
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, copied / name, ignore=ignored)
-        for name in ("results", "README.md", "pyproject.toml"):
-            (copied / name).symlink_to(ROOT / name)
-        results += [try_named(copied)] if given.named else []
-        for module in [] if given.named else given.modules:
-            results.append(try_module(copied, module, given.sample, rng))
-    caught, tried = map(sum, zip(*results, strict=True))
-    print(f"{caught} of {tried} faults caught ({caught / max(1, tried):.1%}), seed {given.seed}")
+        trial = Trial(Path(place), given.kept.absolute())
+        record = given.record and given.record.absolute()
+        outcomes = try_named(trial) if given.named else try_drawn(trial, faults, record)
+    print(*summary(outcomes), sep="\n")
     return 0
 
 

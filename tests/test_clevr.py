@@ -1,4 +1,7 @@
 import json
+import math
+import os
+import random
 import re
 from pathlib import Path
 
@@ -8,6 +11,7 @@ from PIL import Image
 
 from recombine.config import UsageError, digest, from_json, to_json
 from recombine.rng import seeded
+from recombine.worlds.datasets.clevr_objects import open_clevr
 from recombine.worlds.scenes.clevr import Clevr
 from recombine.worlds.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, SceneSource
 from recombine.worlds.scenes.scenes import Scenes
@@ -158,17 +162,48 @@ def rewrite(change):
     return apply
 
 
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
 PICTURE = Path("images") / "val" / "CLEVR_val_000001.png"
 WRONG = {
     "CLEVR_val_scenes.json: cannot be read; CLEVR has images/<split>": lambda root: scenes_file(
         root
     ).unlink(),
-    "is not valid JSON (Unterminated string": lambda root: scenes_file(root).write_text(
+    "scenes.json is not valid JSON": lambda root: scenes_file(root).write_text(
         '{"scenes": [{"image_fi'
     ),
-    "is not valid JSON ('utf-8' codec": lambda root: scenes_file(root).write_bytes(
-        b'{"scenes": "\x81"}'
+    "is not valid JSON": lambda root: scenes_file(root).write_bytes(b'{"scenes": "\x81"}'),
+    "_scenes.json is not valid JSON": lambda root: scenes_file(root).write_text("[" * 100_000),
+    "_scenes.json: is not a regular file": lambda root: pipe(scenes_file(root)),
+    "CLEVR_val_scenes.json: it is a link": lambda root: link(scenes_file(root)),
+    "'image_filename' is ''": rewrite(lambda s: s[0].update(image_filename="")),
+    "names 'a\\x00b', which is not inside": rewrite(lambda s: s[1].update(image_filename="a\0b")),
+    "names '\\ud800', and there is no such file": rewrite(
+        lambda s: s[1].update(image_filename="\ud800")
     ),
+    "'pixel_coords' is [nan, 3]": rewrite(
+        lambda s: s[0]["objects"][0].update(pixel_coords=[math.nan, 3])
+    ),
+    "'pixel_coords' is [1000": rewrite(
+        lambda s: s[0]["objects"][0].update(pixel_coords=[10**400, 3])
+    ),
+    "'pixel_coords' is [True, 3]": rewrite(
+        lambda s: s[0]["objects"][0].update(pixel_coords=[True, 3])
+    ),
+    "more than the 50,000,000 that are allowed": lambda root: Image.new("L", (8000, 8000)).save(
+        root / PICTURE
+    ),
+    "at 32 rows, has": lambda root: Image.new("L", (3_000_000, 1)).save(root / PICTURE),
+    "is a link out of the folder": lambda root: link(root / PICTURE),
+    "is not a regular file": lambda root: pipe(root / PICTURE),
     "holds no list of 'scenes'": lambda root: write(root, [1, 2]),
     "scene 2: 'image_filename' is None": rewrite(lambda s: s[1].pop("image_filename")),
     "scene 1: 'image_filename' is '../../x.png', not the name": rewrite(
@@ -185,13 +220,13 @@ WRONG = {
     "scene 1, object 2: 'pixel_coords' is 'left'": rewrite(
         lambda s: s[0]["objects"][1].update(pixel_coords="left")
     ),
-    "the scenes name 'CLEVR_val_000001.png', and there is no such file": lambda root: (
+    "the scenes file names 'CLEVR_val_000001.png', and there is no such file": lambda root: (
         root / PICTURE
     ).unlink(),
     "'CLEVR_val_000001.png' has another shape": lambda root: Image.new("RGB", (40, 32)).save(
         root / PICTURE
     ),
-    "'CLEVR_val_000001.png' is not a picture": lambda root: (root / PICTURE).write_bytes(
+    "'CLEVR_val_000001.png', is not a picture": lambda root: (root / PICTURE).write_bytes(
         b"no picture"
     ),
 }
@@ -206,7 +241,42 @@ def test_what_is_wrong_is_said_in_one_line(root, message):
     assert str(root) in str(error.value)
 
 
+ODD = (None, True, -1, 3.5, 10**400, math.nan, "", "x", "\ud800", [], [[]], {}, "../x", "a" * 999)
+
+
+def changed(value, rng: random.Random):
+    """The same with one entry, somewhere inside, replaced by something odd or left out."""
+    if isinstance(value, dict) and value and rng.random() < 0.9:
+        key = rng.choice(list(value))
+        left_out = rng.random() < 0.2
+        rest = {k: v for k, v in value.items() if k != key}
+        return rest if left_out else {**value, key: changed(value[key], rng)}
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        i = rng.randrange(len(value))
+        return [*value[:i], changed(value[i], rng), *value[i + 1 :]]
+    return rng.choice(ODD)
+
+
+def test_scenes_that_anybody_may_have_written_are_read_or_refused(root):
+    """200 changes of a good file, for both readers; a picture is never opened elsewhere."""
+    good, refused = json.loads(scenes_file(root).read_text()), 0
+    for seed in range(200):
+        write(root, changed(good, random.Random(seed)))
+        try:
+            Clevr.open(root, size=16, view="wide").sample(2, seeded(seed))
+        except UsageError:
+            refused += 1
+        try:
+            data = open_clevr(scenes_file(root))
+            list(data.pictures(range(min(2, len(data)))))
+        except UsageError:
+            refused += 1
+    assert 100 < refused < 390
+
+
 def test_wrong_arguments_are_named(root):
+    with pytest.raises(UsageError, match="must be the name of a folder"):
+        Clevr.open(root, split="../val")
     with pytest.raises(UsageError, match="no such folder"):
         Clevr.open(root / "elsewhere")
     with pytest.raises(UsageError, match="CLEVR_train_scenes"):

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from recombine.config import UsageError
+from recombine.files import beside
 from recombine.pipeline import lease
-from recombine.pipeline.lease import LeaseLost, Watcher, acquire, held
+from recombine.pipeline.lease import LeaseLost, Watcher, acquire, held, sweep_leases, whoami
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +32,7 @@ def test_a_lease_is_held_by_one_and_given_back(tmp_path):
         assert leases(tmp_path) == ["run.1"]
         with held(tmp_path, "other") as another:
             assert another is not None
-    assert leases(tmp_path) == []
+    assert not list(tmp_path.iterdir()), "nothing is left, not even the folder"
 
 
 def test_the_same_process_may_take_it_again(tmp_path):
@@ -131,6 +133,49 @@ def test_many_processes_never_hold_it_together(tmp_path):
         assert p.exitcode == 0
     assert (tmp_path / "number").read_text() == "40"
     assert leases(tmp_path) == []
+
+
+def test_what_the_dead_left_is_swept_and_nothing_of_the_living(tmp_path):
+    gone, lives = elsewhere(tmp_path, host=whoami()["host"], pid=2**22 + 1), start(tmp_path / "on")
+    half = beside(gone).name.replace(f".{os.getpid()}.", f".{2**22 + 1}.")
+    dead = gone.with_name(half)
+    dead.write_text("half")
+    sweep_leases(tmp_path)
+    assert not gone.exists()
+    assert not dead.exists()
+    assert not (tmp_path / ".leases").exists()
+    sweep_leases(tmp_path / "on")
+    assert leases(tmp_path / "on") == ["run.1"]
+    lives.kill()
+    lives.join()
+    sweep_leases(tmp_path / "on")
+    assert not (tmp_path / "on" / ".leases").exists()
+
+
+def test_a_holder_that_was_stopped_looks_before_it_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(lease, "BEAT", 60.0)  # its heart does not beat in this test
+    with held(tmp_path, "run") as mine:
+        (tmp_path / ".leases" / "run.2").write_text("{}")
+        mine.check()
+        mine.looked -= 121
+        with pytest.raises(LeaseLost, match="took over run"):
+            mine.check()
+
+
+def test_a_full_disk_leaves_no_half_written_lease(tmp_path, monkeypatch):
+    def full(path, text):
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    with held(tmp_path, "other"):
+        monkeypatch.setattr(Path, "write_text", full)
+        with (
+            pytest.raises(UsageError, match=r"cannot write .*: No space left"),
+            held(tmp_path, "x"),
+        ):
+            pass
+        names = [p.name for p in (tmp_path / ".leases").iterdir()]
+    assert names == ["other.1"]
 
 
 def test_garbage_in_a_lease_counts_as_a_holder_that_never_beats(tmp_path):

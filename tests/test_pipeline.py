@@ -278,6 +278,7 @@ def test_workers_give_the_rows_of_one_process(study, tmp_path):
         spread = collect(plan, tmp_path / "two")
     assert spread == alone
     assert rows_of(tmp_path / "one") == rows_of(tmp_path / "two")
+    assert not list(tmp_path.glob("t*/.*")), "neither leases nor plans are left"
 
 
 def test_fresh_makes_the_runs_of_a_command_again_and_no_others(study, tmp_path):
@@ -290,6 +291,20 @@ def test_fresh_makes_the_runs_of_a_command_again_and_no_others(study, tmp_path):
     after = {p: p.stat().st_mtime_ns for p in out.glob("runs/*/config.json")}
     assert before.keys() == after.keys()
     assert {p.parent.name for p in after if after[p] == before[p]} == {other.digest}
+
+
+def test_fresh_erases_nothing_while_another_command_works_on_a_run(study, tmp_path, monkeypatch):
+    monkeypatch.setattr("recombine.pipeline.run.PATIENCE", 0.1)
+    out = tmp_path / "out"
+    (plan,) = run(command(study, out), "local", False, QUIET)
+    before = {p: p.read_bytes() for p in out.glob("runs/*/*") if p.is_file()}
+    last = digest_of(list(ancestors(plan.tasks))[-1])
+    (out / ".leases").mkdir()
+    holder = {"host": "elsewhere", "boot": "x", "pid": 1, "started": "1", "token": "t"}
+    (out / ".leases" / f"{last}.1").write_text(json.dumps(holder))
+    with pytest.raises(UsageError, match=f"another command is working on run {last}"):
+        list(run(command(study, out), "local", True, QUIET))
+    assert {p: p.read_bytes() for p in out.glob("runs/*/*") if p.is_file()} == before
 
 
 def test_two_commands_at_once_share_the_work(study, tmp_path):

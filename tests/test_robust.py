@@ -23,7 +23,7 @@ from recombine.analysis.table import Table
 from recombine.cli import _stop
 from recombine.config import UsageError
 from recombine.files import read_bytes, refuse_links, sweep, write_atomic
-from recombine.limits import DEFAULTS, amount, check_memory, check_time, limit
+from recombine.limits import DEFAULTS, amount, check_memory, check_time, check_updates, limit
 from recombine.metrics.detector import Detector, DetectorNet
 from recombine.metrics.probes import Oracle, PaperNet, ProbeNet, TrainedProbe, score
 from recombine.pipeline.engines.local import start as start_worker
@@ -277,6 +277,34 @@ def test_what_cannot_fit_is_refused_with_the_estimate(message):
     assert time.process_time() - began < 5
 
 
+HUGE_ELSEWHERE = {
+    ("length", "recipe.pool=100000000000"): "this run needs at least 307 TB of memory",
+    ("length", "recipe.net.net.widths=[8,100000]"): "training the network needs at least",
+    ("length", "recipe.train.steps=1000000000000000000"): "this run takes at least 1.62e+04 days",
+    ("length", "recipe.train.batch=100000000000"): "of memory, and",
+    ("length", "recipe.detector.steps=1000000000000000"): "the detector takes at least",
+    ("length", "recipe.detector.batch=100000000000"): "the detector needs at least 1.23 PB",
+    ("length", "recipe.evaluation.checkpoints=10000000000"): "10,000,000,000 checkpoints",
+    ("features", "recipe.pool=1000000000000"): "of memory, and",
+    ("swing-by", "flow_seeds=100000000000"): "needs at least 3.2 TB of memory",
+    ("swing-by", "mlp_steps=100000000000000"): "days for 7.5e+13 steps of a microsecond",
+    ("swing-by", "grid=10000000"): "'phase diagrams' needs at least 800 TB",
+    ("local-scores", "samples=1000000000000"): "of memory, and",
+    ("local-scores", "lamp_samples=1000000000000"): "'lamps' needs at least 32 TB",
+    ("local-scores", "fit_steps=1000000000000000"): "days for 1e+15 steps of a microsecond",
+    ("interactions", "steps=1000000000000"): "exact model needs at least 32 TB",
+}
+
+
+@pytest.mark.parametrize("case", HUGE_ELSEWHERE, ids=" ".join)
+def test_scenes_and_theory_that_cannot_fit_are_refused_with_the_estimate(case):
+    began = time.process_time()
+    with pytest.raises(UsageError) as error:
+        planned(Command(case[:1], "smoke", 1, case[1:]))
+    assert HUGE_ELSEWHERE[case] in str(error.value)
+    assert time.process_time() - began < 5
+
+
 def test_limits(monkeypatch):
     assert all(limit(name.rpartition("_")[2]) == value for name, value in DEFAULTS.items())
     monkeypatch.setenv("RECOMBINE_MAX_MEMORY", "1000")
@@ -285,8 +313,11 @@ def test_limits(monkeypatch):
         check_memory(1001, "it")
     monkeypatch.setenv("RECOMBINE_MAX_DAYS", "2")
     check_time(2 * 86400 * 1e15, "it")
-    with pytest.raises(UsageError, match=r"at least 2.01 days"):
+    with pytest.raises(UsageError, match=r"at least 2.01 days at 1e\+15"):
         check_time(2.01 * 86400 * 1e15, "it")
+    check_updates(2 * 86400e6, "it")
+    with pytest.raises(UsageError, match=r"at least 2.01 days for 1.74e\+11 steps"):
+        check_updates(2.01 * 86400e6, "it")
     for text in ("²", "-1", "1e3", "9" * 30):
         monkeypatch.setenv("RECOMBINE_MAX_ROWS", text)
         with pytest.raises(UsageError, match="a limit is a whole number"):
@@ -337,6 +368,26 @@ def test_ctrl_c_while_the_command_loads_is_one_line(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stop:
         start()
     assert (stop.value.code, capsys.readouterr().err) == (130, "recombine: stopped\n")
+
+
+STOPPED = """
+import recombine.cli
+from recombine.__main__ import start
+
+def app(*arguments, **options):
+    exec("raise KeyboardInterrupt")
+
+recombine.cli.app = app
+start()
+"""
+
+
+def test_ctrl_c_while_a_class_is_made_ends_with_the_status_that_is_promised(tmp_path):
+    (tmp_path / "stopped.py").write_text(STOPPED)
+    command = [sys.executable, "-m", "stopped"]
+    path = os.environ | {"PYTHONPATH": str(ROOT)}
+    made = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, timeout=60)
+    assert (made.returncode, made.stderr.count(b"\n")) == (130, 1)
 
 
 def test_a_signal_to_a_worker_that_is_loading_ends_it_without_a_traceback(tmp_path, capfd):

@@ -3,14 +3,16 @@
 import json
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recombine.config import UsageError
+from recombine.config import UsageError, to_json
 from recombine.store import RunFolder, read_json, read_rows, write_atomic, write_json, write_rows
+from recombine.train.fit import TrainConfig
 
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(3, dtype=torch.bfloat16)}
 
@@ -188,11 +190,167 @@ def test_a_damaged_done_file_is_one_line(run, text):
         run.facts()
 
 
+def test_who_has_lost_a_run_writes_nothing_into_it(run):
+    def lost():
+        raise RuntimeError("lost")
+
+    run.append([{"kind": "x", "step": 1}])
+    before = {p.name: p.read_bytes() for p in run.path.iterdir()}
+    late = replace(run, check=lost)
+    for act in (
+        lambda: late.append([{"kind": "x", "step": 2}]),
+        lambda: late.write_rows([]),
+        lambda: late.rewind(0),
+        lambda: late.save_state(TENSORS, 2),
+        lambda: late.save_model(TENSORS, 2),
+        lambda: late.finish({}),
+    ):
+        with pytest.raises(RuntimeError, match="lost"):
+            act()
+    assert {p.name: p.read_bytes() for p in run.path.iterdir()} == before
+
+
+def test_the_files_of_a_finished_run_are_those_of_its_own_list(run):
+    for name in ("b.png", "a.png"):
+        write_atomic(run.path / "samples" / name, name)
+    assert run.files("samples/*.png") == ["samples/a.png", "samples/b.png"]
+    finished(run)
+    write_atomic(run.path / "samples" / "c.png", "not its own")
+    assert run.files("samples/*.png") == ["samples/a.png", "samples/b.png"]
+    assert run.files("*.jsonl") == ["rows.jsonl"]
+
+
+@pytest.mark.parametrize("inside", ["", "samples"])
+def test_a_run_that_is_a_link_is_neither_begun_nor_erased(run, tmp_path, inside):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "done.json").write_text("mine")
+    other = RunFolder(tmp_path, "fedcba9876543210")
+    (other.path / inside).parent.mkdir(exist_ok=True, parents=True)
+    (other.path / inside).symlink_to(mine)
+    with pytest.raises(UsageError, match="is a link"):
+        other.begin({})
+    if not inside:
+        with pytest.raises(UsageError, match="is a link"):
+            other.erase()
+    assert [p.name for p in mine.iterdir()] == ["done.json"]
+
+
+def test_a_kill_while_a_run_is_erased_leaves_none_that_seems_done(run, monkeypatch):
+    finished(run)
+    monkeypatch.setattr("recombine.store.rmtree", lambda *_, **__: None)
+    run.erase()
+    assert not run.done
+    assert run.facts() == {}
+    assert (run.path / "model.safetensors").exists()
+
+
+def test_the_time_spent_is_kept_until_a_run_is_finished(run):
+    assert run.spent() == {}
+    run.save_state(TENSORS, 3, {"seconds": 2.5, "measuring": 1.0})
+    assert run.spent() == {"seconds": 2.5, "measuring": 1.0}
+    assert run.load_state().spent == run.spent()
+    for text in ("[1]", '{"seconds": "long", "more": 3}'):
+        (run.path / "progress.json").write_text(text)
+        assert run.spent() == {}
+    finished(run)
+    assert "progress.json" not in {p.name for p in run.path.iterdir()} | set(run.facts()["files"])
+
+
+def test_a_config_of_before_a_field_was_added_is_the_same_and_another_value_is_not(run, tmp_path):
+    whole = {"config": to_json(TrainConfig(steps=7)), "parents": []}
+    older = {**whole, "config": {k: v for k, v in whole["config"].items() if k != "clip"}}
+    assert older != whole
+    for stored, fits in (
+        (older, True),
+        (whole, True),
+        ({**older, "parents": ["x"]}, False),
+        ({**older, "config": {**older["config"], "steps": 8}}, False),
+        ({**older, "config": {**older["config"], "clip": 0.25}}, False),
+        ({"parents": []}, False),
+        ({**older, "config": 3}, False),
+        ([], False),
+    ):
+        write_json(run.path / "config.json", stored)
+        if fits:
+            run.begin(whole)
+        else:
+            with pytest.raises(UsageError, match="is not the config of run"):
+                run.begin(whole)
+
+
+def test_measured_steps_are_those_of_rows_that_are_not_of_training(run):
+    run.append([{"kind": "train", "step": 1}, {"kind": "x", "step": 4}, {"kind": "y"}])
+    run.append([{"kind": "x", "step": 2}])
+    assert run.steps_measured() == {2, 4}
+
+
+def test_a_run_goes_on_from_the_rows_that_its_state_was_saved_with(run):
+    assert run.load_state() is None
+    early = [{"kind": "train", "step": 1}, {"kind": "x", "step": 2}]
+    run.append(early)
+    run.save_state(TENSORS, 3)
+    saved = run.load_state()
+    assert saved.step == 3
+    run.append([{"kind": "x", "step": 3}])
+    run.rewind(saved.step, saved.rows)
+    assert run.rows() == early
+    run.write_rows(early[:1])
+    with pytest.raises(UsageError, match=r"rows.jsonl was altered since the run stopped"):
+        run.rewind(saved.step, saved.rows)
+    run.write_rows([{"kind": "x"}])
+    with pytest.raises(UsageError, match="has a row without a step"):
+        run.rewind(0)
+    (run.path / "rows.jsonl").unlink()
+    run.rewind(0)
+    assert run.rows() == []
+
+
+def test_what_is_written_into_a_folder_that_is_gone_is_refused(run):
+    finished(run).erase()
+    for act in (
+        lambda: run.append([]),
+        lambda: run.save_model(TENSORS, 1),
+        lambda: run.write_rows([]),
+    ):
+        with pytest.raises(UsageError, match="was removed while the run was at work"):
+            act()
+    assert not run.path.exists()
+
+
+def test_rows_that_cannot_be_written_are_one_line(run):
+    (run.path / "rows.jsonl").mkdir()
+    with pytest.raises(UsageError, match=r"cannot write .*rows.jsonl: Is a directory"):
+        run.append([{"kind": "x", "step": 1}])
+
+
+@pytest.mark.parametrize("facts", [{"files": {"a": 3}}, {"parents": {"a": 3}}, {"parents": []}])
+def test_a_done_file_whose_lists_are_no_texts_is_refused(run, facts):
+    run.finish({})
+    made = json.loads((run.path / "done.json").read_text())
+    write_json(run.path / "done.json", {k: v for k, v in made.items() if k != "seal"} | facts)
+    with pytest.raises(UsageError, match=r"done.json is damaged; delete"):
+        run.facts()
+
+
+def test_a_run_older_than_checksums_is_read_and_its_listed_files_are_verified(run):
+    run.append([{"kind": "x", "step": 1}])
+    write_json(run.path / "done.json", {"seconds": 1.0})
+    assert run.facts() == {"seconds": 1.0}
+    assert run.rows() == [{"kind": "x", "step": 1}]
+    assert (run.weights, run.weights_missing) == ("", False)
+    write_json(run.path / "done.json", {"files": {"rows.jsonl": "0" * 64}})
+    with pytest.raises(UsageError, match="was altered after the run finished"):
+        run.rows()
+
+
 def test_erasing_and_sweeping(run):
-    stale = run.path / ".state.safetensors.x.tmp"
-    stale.write_bytes(b"half")
+    (run.path / "samples").mkdir()
+    stale = [run.path / ".state.safetensors.x.tmp", run.path / "samples" / ".a.png.x.tmp"]
+    for path in stale:
+        path.write_bytes(b"half")
     run.sweep()
-    assert not stale.exists()
+    assert not any(path.exists() for path in stale)
     finished(run).erase()
     assert not run.path.exists()
 

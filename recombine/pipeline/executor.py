@@ -66,7 +66,8 @@ def _leased(
 
 
 def _run(task: Task, out: Path, runtime: Runtime, title: str, lease: Any) -> None:
-    folder = folder_of(task, out)
+    check = lease.check if isinstance(lease, Lease) else None
+    folder = replace(folder_of(task, out), check=check)
     runtime.barrier()
     if folder.done and runtime.rank == 0 and not is_usable(task, out):
         folder.erase()  # its weights are gone, or it was made with other parents
@@ -78,14 +79,11 @@ def _run(task: Task, out: Path, runtime: Runtime, title: str, lease: Any) -> Non
         folder.sweep()
     runtime.barrier()
     began = time.perf_counter()
-    check = lease.check if isinstance(lease, Lease) else None
     work = Work(task, out, runtime, title, check, opened(out, runtime))
     rows = task.run(work)
     if runtime.rank == 0:
         if rows is not None:
             folder.write_rows(rows)
-        if check:
-            check()
         facts = {"seconds": round(time.perf_counter() - began, 2), **folder.spent()}
         folder.finish({**facts, "parents": parent_weights(task, out), **runtime.facts()})
     runtime.barrier()

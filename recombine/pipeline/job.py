@@ -3,7 +3,7 @@ tasks with labels."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -108,7 +108,7 @@ class Work:
 
     @property
     def folder(self) -> RunFolder:
-        return folder_of(self.task, self.out)
+        return replace(folder_of(self.task, self.out), check=self.check)
 
     def open(self, parent: Task) -> Any:
         """What a parent left, loaded once per process for each state of its weights."""

@@ -5,7 +5,7 @@ seconds (the heartbeat). Nobody needs file locks, which some shared file systems
 machine. A holder that died is recognised at once on its own machine (its process is gone),
 elsewhere by a heartbeat that does not change for TIMEOUT seconds of the watcher's own clock.
 Whoever takes over creates the next generation; a holder that finds a newer one has lost its lease
-and stops."""
+and stops. The last one to leave removes the folder."""
 
 import json
 import os
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.config import UsageError
+from recombine.files import beside, sweep
 
 BEAT = 2.0
 """Seconds between heartbeats."""
@@ -76,6 +77,7 @@ class Lease:
         self.folder, self.name, self.generation = folder, name, generation
         self.path = _path(folder, name, generation)
         self.token, self.lost, self.stop = uuid.uuid4().hex, False, threading.Event()
+        self.looked = time.monotonic()
         self.thread = threading.Thread(target=self._beat, daemon=True)
 
     def content(self) -> str:
@@ -86,15 +88,20 @@ class Lease:
 
     def _beat(self) -> None:
         while not self.stop.wait(BEAT):
-            if _newest(self.folder, self.name) != self.generation:
-                self.lost = True
+            if self._is_lost():
                 return
             with suppress(OSError):
                 _rewrite(self.path, self.content())
 
+    def _is_lost(self) -> bool:
+        self.lost = self.lost or _newest(self.folder, self.name) != self.generation
+        self.looked = time.monotonic()
+        return self.lost
+
     def check(self) -> None:
-        """LeaseLost where somebody else has taken over."""
-        if self.lost:
+        """LeaseLost where somebody else has taken over. A process that was stopped for a while
+        looks for itself, before its heart beats again."""
+        if self.lost or (time.monotonic() - self.looked > 2 * BEAT and self._is_lost()):
             raise LeaseLost(f"another worker took over {self.name}")
 
     def release(self) -> None:
@@ -104,6 +111,24 @@ class Lease:
         for generation in _generations(self.folder, self.name):
             if generation <= self.generation:
                 _path(self.folder, self.name, generation).unlink(missing_ok=True)
+        _leave(self.folder)
+
+
+def _leave(folder: Path) -> None:
+    """Remove what killed processes left half-written, and the folder where nothing else is in it."""
+    sweep(folder)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def sweep_leases(out: Path) -> None:
+    """Remove the leases of processes of this machine that are gone, as one who takes over does."""
+    folder = out / ".leases"
+    for name in sorted({p.name.rpartition(".")[0] for p in folder.glob("[!.]*.*")}):
+        with suppress(OSError):  # a full disk
+            if lease := acquire(folder, name, Watcher()):
+                lease.release()
+    _leave(folder)
 
 
 def _path(folder: Path, name: str, generation: int) -> Path:
@@ -121,15 +146,18 @@ def _newest(folder: Path, name: str) -> int:
 
 def _rewrite(path: Path, text: str) -> None:
     """A heartbeat: whole, since a watcher may be reading it."""
-    beat = path.with_name(f".{path.name}.{os.getpid()}")
-    beat.write_text(text)
-    os.replace(beat, path)
+    beat = beside(path)
+    try:
+        beat.write_text(text)
+        os.replace(beat, path)
+    finally:
+        beat.unlink(missing_ok=True)
 
 
 def _create(path: Path, text: str) -> bool:
     """Whether this process was the one to create the file. Written aside and linked, so it is never
-    seen empty."""
-    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    seen empty. FileNotFoundError where the folder was removed meanwhile."""
+    aside = beside(path)
     try:
         aside.write_text(text)
         os.link(aside, path)
@@ -143,8 +171,8 @@ def _create(path: Path, text: str) -> bool:
 class Watcher:
     """Remembers what it saw of other holders' leases, and since when, by its own clock."""
 
-    def __init__(self, timeout: float = TIMEOUT):
-        self.timeout, self.seen = timeout, {}
+    def __init__(self, timeout: float = 0.0):
+        self.timeout, self.seen = timeout or TIMEOUT, {}
 
     def is_stale(self, path: Path, content: str) -> bool:
         try:
@@ -162,7 +190,14 @@ class Watcher:
 
 def acquire(folder: Path, name: str, watcher: Watcher) -> Lease | None:
     """A lease on `name`, or None where somebody who seems alive holds it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    for _ in range(99):  # another process may just be removing the empty folder
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            return _try_to_acquire(folder, name, watcher)
+    return None
+
+
+def _try_to_acquire(folder: Path, name: str, watcher: Watcher) -> Lease | None:
     newest = _newest(folder, name)
     stale = ""
     if newest:

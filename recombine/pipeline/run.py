@@ -2,20 +2,26 @@
 are done."""
 
 import os
+import socket
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 from uuid import uuid4
 
 from recombine.config import UsageError
 from recombine.pipeline.executor import is_finished
 from recombine.pipeline.job import ancestors, described, digest_of, folder_of
-from recombine.pipeline.lease import held
+from recombine.pipeline.lease import held, sweep_leases
 from recombine.pipeline.plan import Command, Planned, missing, planned, titles
 from recombine.pipeline.worker import PAGE, TaskFailed, carry_out, known_failures, raise_first
 from recombine.runtime import Runtime
 from recombine.store import Row
 
+PATIENCE = 1.0
+"""Seconds that --fresh waits for runs that others hold: some are only looked at."""
 LONG_WORK = 5000.0
 """The cost of tasks from which on a second worker pays for its start: a few hundred updates."""
 
@@ -29,10 +35,15 @@ def run(
     if fresh:
         erase(plans, out, runtime)
     command = replace(command, workers=command.workers or _suitable(command, plans, runtime))
-    if engine == "local" and command.workers == 1:
-        yield from _in_this_process(plans, out, runtime)
-    else:
-        yield from _by_workers(command, plans, engine, runtime)
+    try:
+        if engine == "local" and command.workers == 1:
+            yield from _in_this_process(plans, out, runtime)
+        else:
+            yield from _by_workers(command, plans, engine, runtime)
+    finally:
+        if runtime.rank == 0:
+            sweep_leases(out)
+            _sweep_plans(out)
 
 
 def _suitable(command: Command, plans: list[Planned], runtime: Runtime) -> int:
@@ -71,11 +82,13 @@ def _by_workers(
         )
     chosen, out = find_engine(engine), Path(command.out).resolve()
     todo = missing([t for plan in plans for t in plan.tasks], out)
-    folder = out / ".plans" / uuid4().hex[:12]
+    name = f"{engine}.{socket.gethostname()}.{os.getpid()}.{uuid4().hex[:12]}"
+    folder = out / ".plans" / name
     if todo:
         path = replace(command, out=str(out)).write(folder / "plan.json")
         chosen.run(path, min(command.workers, len(todo)), runtime.log)
     failures = known_failures(folder / "failed")
+    rmtree(folder, ignore_errors=True)
     for plan in plans:
         if not missing(plan.tasks, out):
             yield plan
@@ -84,17 +97,36 @@ def _by_workers(
         raise TaskFailed(f"{len(left)} tasks were not done; the same command goes on from here")
 
 
+def _sweep_plans(out: Path) -> None:
+    """Remove the plans of this command and of those on this machine that are gone, with their
+    workers; a cluster's workers may outlive the command that started them."""
+    gone = f"local.{socket.gethostname()}."
+    for folder in (out / ".plans").glob(f"{gone}*"):
+        pid = folder.name.removeprefix(gone).partition(".")[0]
+        if pid == str(os.getpid()) or not Path(f"/proc/{pid}").exists():
+            rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        (out / ".plans").rmdir()
+
+
 def erase(plans: list[Planned], out: Path, runtime: Runtime) -> None:
     """--fresh: forget the runs of a command, now and once; whoever works in one of them must finish
-    first."""
+    first. All of them are held before the first is erased."""
     runtime.barrier()
     if runtime.rank == 0:
-        for task in ancestors(t for plan in plans for t in plan.tasks):
-            with held(out, digest_of(task)) as lease:
-                if lease is None:
+        tasks, began = list(ancestors(t for plan in plans for t in plan.tasks)), time.monotonic()
+
+        def patient() -> bool:
+            return time.monotonic() - began < PATIENCE
+
+        with ExitStack() as stack:
+            for task in tasks:
+                name = digest_of(task)
+                if stack.enter_context(held(out, name, wait=patient)) is None:
                     raise UsageError(
-                        f"--fresh: another command is working on run {digest_of(task)}; wait for it"
+                        f"--fresh: another command is working on run {name}; wait for it"
                     )
+            for task in tasks:
                 folder_of(task, out).erase()
     runtime.barrier()
 

@@ -1,6 +1,7 @@
 """A text-conditioned latent diffusion model as a run: trained on captioned pictures, its samples
 read by a probe, and what paper B measures of such models."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from recombine.bridge.measures import Concepts, FeatureMeasure
 from recombine.bridge.text import EachWord, Encoded, Segment, Text, texts
 from recombine.config import config
+from recombine.limits import check_memory, check_updates
 from recombine.metrics.probes import TrainedProbe
 from recombine.metrics.sheets import write_sheet
 from recombine.nets.text_unet import TextUNet, TextUNetConfig
@@ -107,7 +109,11 @@ class CaptionRun(Task):
         return self.tokenizer, self.probe
 
     def check(self) -> None:
-        self.recipe.net.check(self.recipe.shape)
+        r = self.recipe
+        r.net.check(r.shape)
+        pictures = r.pool + r.samples + r.train.batch
+        check_memory(4 * math.prod(r.shape) * pictures, "this run")
+        check_updates(r.train.steps, "this run")
 
     @property
     def cost(self) -> float:

@@ -1,6 +1,7 @@
 """The detector of scenes as a run: trained once on real pictures, and tested on real pictures
 before its counts are used."""
 
+import math
 from dataclasses import field
 from functools import lru_cache
 
@@ -9,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from recombine.config import ALWAYS, config
+from recombine.limits import check_memory, check_time, check_updates
 from recombine.metrics.counting import Detect, curve, doubt, real_counts, row, tally
 from recombine.metrics.detector import (
     Detector,
@@ -20,7 +22,7 @@ from recombine.metrics.detector import (
 )
 from recombine.metrics.heat import heat_loss
 from recombine.metrics.worn import cut, seamed, shifted, worn
-from recombine.nets.unfilled import Unfilled
+from recombine.nets.unfilled import COPIES, Unfilled
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
 from recombine.runs.scene_prompts import Prompts, locations_of
@@ -65,8 +67,12 @@ class DetectorRun(Task):
         )
 
     def check(self) -> None:
-        with Unfilled():
+        with Unfilled() as made:
             DetectorNet(self.world.image_shape, self.width)
+        values, t = math.prod(self.world.image_shape), self.train
+        check_memory(4 * values * t.batch + COPIES * made.bytes, "the detector")
+        check_time(6.0 * made.bytes / 4 * t.batch * t.steps, "the detector")
+        check_updates(t.steps, "the detector")
 
     @property
     def cost(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import field
 import torch
 
 from recombine.config import ALWAYS, config
+from recombine.limits import check_memory, check_updates
 from recombine.pipeline.job import Task, Work
 from recombine.store import Row
 from recombine.theory.products import NARROW, Corner, Products
@@ -52,6 +53,11 @@ class InteractionsRun(Task):
     end: float
     steps: int
     version: int = field(default=VERSION, metadata=ALWAYS)
+
+    def check(self) -> None:
+        """A lower bound: a row for every time and composition."""
+        check_memory(8 * len(UNSEEN) * self.steps, self.noun)
+        check_updates(len(UNSEEN) * self.steps, self.noun)
 
     def run(self, work: Work) -> list[Row]:
         model = Products(corners(self.circles, self.triangles), self.prior)

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from recombine.config import ALWAYS, config
+from recombine.limits import check_memory, check_updates
 from recombine.pipeline.job import Task, Work
 from recombine.runs.exact_compositions import lamps, maps
 from recombine.runs.exact_laws import LocalScores, angles, approximation, factorisation, locality
@@ -68,6 +69,14 @@ class LocalScoresRun(Task):
     @property
     def cost(self) -> float:
         return COSTS[self.part]
+
+    def check(self) -> None:
+        """Lower bounds: pictures, samples and points as numbers; steps follow each other."""
+        s, what = self.settings, f"{self.part!r}"
+        pixels = s.blocks * s.pixels + s.rest
+        drawn = s.pictures + s.samples + s.modes * s.sobol_points
+        check_memory(4 * (pixels * drawn + s.lamps * s.lamp_samples), what)
+        check_updates(s.steps + s.fit_steps + s.levels, what)
 
     def run(self, work: Work) -> list[Row]:
         return list(MEASURE[self.part](self.settings, self.seed))

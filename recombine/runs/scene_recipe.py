@@ -1,9 +1,12 @@
 """The recipe of one scene model: world -> layout encoder -> net -> EDM -> samples at prompted
 locations. Pure data."""
 
+import math
 from dataclasses import field, replace
+from functools import lru_cache
 
 from recombine.config import ALWAYS, UsageError, config
+from recombine.limits import allow, check_memory, check_time, check_updates
 from recombine.metrics.counting import RADIUS
 from recombine.metrics.detector import check_detector
 from recombine.nets.layout_encoder import (
@@ -15,6 +18,7 @@ from recombine.nets.layout_encoder import (
 )
 from recombine.nets.local import LocalConfig
 from recombine.nets.patch_unet import PatchConfig
+from recombine.nets.unfilled import COPIES, Unfilled
 from recombine.objectives.edm import Edm
 from recombine.objectives.solvers import Heun, Solver
 from recombine.train.fit import TrainConfig
@@ -142,6 +146,15 @@ class DetectorSettings:
         return TrainConfig(self.steps, self.batch, self.lr, warmup=warmup, ema=0.995)
 
 
+@lru_cache(maxsize=64)
+def _weights(net: LayoutNetConfig, encoder: LayoutEncoder, shape: tuple[int, int, int]) -> int:
+    """Bytes of the network's weights; UsageError where they cannot be trained here."""
+    with Unfilled() as made:
+        net.build(encoder, shape)
+    check_memory(COPIES * made.bytes, "training the network")
+    return made.bytes
+
+
 def _edm() -> Edm:
     return Edm.edm2(0.26)
 
@@ -186,7 +199,19 @@ class SceneRecipe:
                 f"objective.patches={self.objective.patches}: the network of this recipe needs "
                 f"{cells}"
             )
+        self._check_room()
         self.evaluation.at(self.train.steps)
+
+    def _check_room(self) -> None:
+        """Refused with an estimate where it cannot fit, or would never end: a lower bound of what
+        training pictures (a byte a value), samples, batch and weights take."""
+        e, t, values = self.evaluation, self.train, math.prod(self.world.image_shape)
+        if isinstance(e.checkpoints, int):
+            allow("checkpoints", e.checkpoints, "evaluation")
+        check_memory(values * (self.pool + 4 * (e.samples + t.batch)), "this run")
+        weights = _weights(self.net, self.layout_encoder, self.world.image_shape)
+        check_time(6.0 * weights / 4 * t.batch * t.steps, "this run")
+        check_updates(t.steps, "this run")
 
     @property
     def detector_world(self) -> Scenes:

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from recombine.config import ALWAYS, config
+from recombine.limits import check_memory, check_updates
 from recombine.pipeline.job import Task, Work
 from recombine.store import Row
 from recombine.theory import swing_by_flows as flows
@@ -102,6 +103,13 @@ class SwingByRun(Task):
     @property
     def cost(self) -> float:
         return COSTS.get(self.experiment, 5.0) * (self.seeds or 8)
+
+    def check(self) -> None:
+        """Lower bounds: a start is four numbers, a point of a diagram one; steps follow each
+        other."""
+        what, points = f"{self.experiment!r}", float(self.grid or 0) ** 2
+        check_memory(int(32 * (self.seeds or 0) + 8 * points), what)
+        check_updates((self.steps or 0) + (self.epochs or 0) + points, what)
 
     def run(self, work: Work) -> list[Row]:
         return list(rows_of(self))

@@ -1,9 +1,9 @@
 """Reading a CLEVR folder: `images/<split>/*.png` and `scenes/CLEVR_<split>_scenes.json`. The first
-thing that is wrong ends it with one line that names it. Scenes and objects are counted from 1."""
+thing that is wrong ends it with one line that names it: only regular files inside the folder, within
+the limits of `recombine.limits`. Scenes and objects are counted from 1."""
 
 import hashlib
-import io
-import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +15,11 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from recombine.config import UsageError
+from recombine.files import read_json
+from recombine.limits import allow, check_memory
+from recombine.worlds.picture_files import decode, read_inside
 from recombine.worlds.scenes.scene import COLORS, MATERIALS, MOST, SHAPES, SIZES
 
-UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
 BATCH = 256
 """Pictures that are decoded at a time."""
 ATTRIBUTES = {"shape": SHAPES, "color": tuple(COLORS), "material": MATERIALS, "size": tuple(SIZES)}
@@ -50,6 +52,8 @@ def read(
 ) -> Shelf:
     if not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
+    if Path(split).name != split:
+        raise UsageError(f"split {split!r}: must be the name of a folder in {root / 'images'}")
     file, folder = root / "scenes" / f"CLEVR_{split}_scenes.json", root / "images" / split
     scenes = [s for s in described(file) if not counts or len(s.kind) in counts]
     kept = picked(folder, scenes, size, view, limit)
@@ -78,17 +82,15 @@ def padded(centres: tuple, kinds: tuple, slots: int) -> tuple[Tensor, Tensor, Te
 
 def described(file: Path) -> list[Described]:
     """Every scene of the file, checked."""
-    try:
-        data = json.loads(file.read_bytes())
-    except OSError:
+    if not file.exists():
         raise UsageError(
             f"{file}: cannot be read; CLEVR has images/<split> and scenes/CLEVR_<split>_scenes.json"
-        ) from None
-    except ValueError as error:
-        raise UsageError(f"{file}: is not valid JSON ({str(error).splitlines()[0]})") from None
+        )
+    data = read_json(file)
     scenes = data.get("scenes") if isinstance(data, dict) else None
     if not isinstance(scenes, list) or not scenes:
         raise UsageError(f"{file}: holds no list of 'scenes'")
+    allow("rows", len(scenes), str(file))
     return [_scene(scene, f"{file}: scene {i}") for i, scene in enumerate(scenes, 1)]
 
 
@@ -96,7 +98,7 @@ def _scene(scene: Any, where: str) -> Described:
     name, objects = (
         scene.get(k) if isinstance(scene, dict) else None for k in ("image_filename", "objects")
     )
-    if not isinstance(name, str) or Path(name).name != name:
+    if not isinstance(name, str) or not name or Path(name).name != name:
         raise UsageError(f"{where}: 'image_filename' is {name!r}, not the name of a file")
     if not isinstance(objects, list) or len(objects) > MOST:
         many = f"holds {len(objects)}" if isinstance(objects, list) else "is no list"
@@ -110,18 +112,21 @@ def _object(thing: Any, where: str) -> tuple[tuple[float, float], list[int]]:
     for name, known in ATTRIBUTES.items():
         if thing.get(name) not in known:
             raise UsageError(
-                f"{where}: {name!r} is {thing.get(name)!r}, not one of {', '.join(known)}"
+                f"{where}: {name!r} is {repr(thing.get(name))[:80]}, not one of {', '.join(known)}"
             )
     centre = thing.get("pixel_coords")
-    if (
-        not isinstance(centre, list)
-        or len(centre) < 2
-        or not all(isinstance(c, int | float) for c in centre[:2])
-    ):
-        raise UsageError(f"{where}: 'pixel_coords' is {centre!r}, not a list of numbers")
+    if not isinstance(centre, list) or len(centre) < 2 or not all(map(_is_number, centre[:2])):
+        said = repr(centre)[:80]
+        raise UsageError(f"{where}: 'pixel_coords' is {said}, not a list of numbers")
     return (float(centre[0]), float(centre[1])), [
         known.index(thing[name]) for name, known in ATTRIBUTES.items()
     ]
+
+
+def _is_number(value: Any) -> bool:
+    """Finite, and small enough for a picture."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain and (isinstance(value, int) or math.isfinite(value)) and abs(value) < 1e9
 
 
 class Picture(NamedTuple):
@@ -144,6 +149,8 @@ def picked(
 ) -> list[Kept]:
     """The pictures that show the centres of all their objects, decoded by several threads."""
     kept: list[Kept] = []
+    least = min(len(scenes), limit or len(scenes)) * size * size * 3
+    check_memory(least, f"{folder}: reading its pictures")
     with ThreadPoolExecutor() as pool:
         for start in range(0, len(scenes), BATCH):
             part = scenes[start : start + BATCH]
@@ -172,26 +179,13 @@ def _shown(scene: Described, picture: Picture) -> list[Kept]:
 
 
 def _picture(folder: Path, scene: Described, size: int, view: str) -> Picture:
-    try:
-        data = (folder / scene.file).read_bytes()
-    except OSError:
-        raise UsageError(
-            f"{folder}: the scenes name {scene.file!r}, and there is no such file"
-        ) from None
-    try:
-        image = Image.open(io.BytesIO(data)).convert("RGB")
-    except UNREADABLE:
-        raise UsageError(f"{folder}: {scene.file!r} is not a picture that can be read") from None
+    data = read_inside(folder, scene.file, "the scenes file")
+    image = Image.fromarray(decode(data, f"{folder}: {scene.file!r}"))
     (w, h), digest = image.size, hashlib.sha256(data).digest()
     if view == "crop":
         side = float(min(w, h))
-        return Picture(
-            np.asarray(ImageOps.fit(image, (size, size))),
-            digest,
-            (w - side) / 2,
-            (h - side) / 2,
-            side,
-            side,
-        )
-    shape = (round(size * w / h) if view == "wide" else size, size)
+        pixels = np.asarray(ImageOps.fit(image, (size, size)))
+        return Picture(pixels, digest, (w - side) / 2, (h - side) / 2, side, side)
+    shape = (max(1, round(size * w / h)) if view == "wide" else size, size)
+    allow("pixels", shape[0] * shape[1], f"{folder}: {scene.file!r}, at {size} rows,")
     return Picture(np.asarray(image.resize(shape)), digest, 0.0, 0.0, float(w), float(h))
