@@ -254,58 +254,6 @@ def join(
 
 
 @app.command()
-def check(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Pictures and a table of their factors.")
-    ],
-    table: Annotated[str, typer.Option(help="The table's name.")] = "factors.csv",
-    factors: Annotated[
-        str, typer.Option(help="Columns, with commas between; all by default.")
-    ] = "",
-    size: Annotated[
-        int, typer.Option(help="Crop and scale to a square of this side; 0 = leave as they are.")
-    ] = 0,
-    pictures: Annotated[
-        int, typer.Option(help="How many pictures are opened, evenly spaced; 0 = all.")
-    ] = 2000,
-) -> None:
-    """What a folder of your own pictures holds, and what a study would make of it; nothing is
-    trained."""
-    from recombine.worlds.folder_check import describe
-
-    wanted = tuple(name.strip() for name in factors.split(",") if name.strip())
-    for line in describe(folder, table, wanted, size or None, pictures):
-        print(printable(line))
-
-
-@app.command()
-def rescore(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with runs/ in it.")],
-    probe: Annotated[
-        list[str],
-        typer.Option(help="paper, linear, cnn, open-set, oracle or module:function; repeatable."),
-    ] = ["paper", "oracle"],  # noqa: B006
-    seeds: Annotated[int, typer.Option(help="Seeds of the paper's probe.")] = 5,
-    device: DeviceOption = "auto",
-) -> None:
-    """Score samples that runs have kept (evaluation.keep) by other probes; nothing is trained but
-    probes."""
-    from recombine.analysis.table import Table, write_table
-    from recombine.runs.rescoring import rescore_all
-    from recombine.runtime import Runtime
-
-    rows = Table(rescore_all(directory, probe, seeds, Runtime.find(device)))
-    for run, table in rows.by("run").items():
-        last = table.where(step=max(table.unique("step")))
-        for name, by in last.by("probe").items():
-            levels = {v: by.where(level=v).column("joint") for v in sorted(by.unique("level"))}
-            means = ", ".join(f"level {v} {sum(x) / len(x):.2f}" for v, x in levels.items())
-            print(f"{run}  {name:<10} {means}")
-    write_table(directory / "rescored.parquet", rows)
-    print(f"Rows: {directory / 'rescored.parquet'}")
-
-
-@app.command()
 def export(
     what: Annotated[
         str, typer.Argument(metavar="RUN", help="A run's folder (DIR/runs/...), or 'world'.")

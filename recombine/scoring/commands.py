@@ -1,5 +1,5 @@
-"""The commands evaluate, compare and leaderboard: parsing and printing. torch is imported when one
-of them is called, not before."""
+"""The commands on pictures that are there: check, evaluate, compare, leaderboard, rescore. Parsing
+and printing; torch is imported when one of them is called, not before."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from recombine.config import UsageError
+from recombine.files import printable
 
 OutOption = Annotated[Path, typer.Option(help="Where the page goes, and probes.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
@@ -83,6 +84,56 @@ def leaderboard(
     print(f"page: {(out / 'index.html').resolve()}")
 
 
+def check(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Pictures and a table of their factors.")
+    ],
+    table: Annotated[str, typer.Option(help="The table's name.")] = "factors.csv",
+    factors: Annotated[
+        str, typer.Option(help="Columns, with commas between; all by default.")
+    ] = "",
+    size: Annotated[
+        int, typer.Option(help="Crop and scale to a square of this side; 0 = leave as they are.")
+    ] = 0,
+    pictures: Annotated[
+        int, typer.Option(help="How many pictures are opened, evenly spaced; 0 = all.")
+    ] = 2000,
+) -> None:
+    """What a folder of your own pictures holds, and what a study would make of it; nothing is
+    trained."""
+    from recombine.worlds.folder_check import describe
+
+    wanted = tuple(name.strip() for name in factors.split(",") if name.strip())
+    for line in describe(folder, table, wanted, size or None, pictures):
+        print(printable(line))
+
+
+def rescore(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with runs/ in it.")],
+    probe: Annotated[
+        list[str],
+        typer.Option(help="paper, linear, cnn, open-set, oracle or module:function; repeatable."),
+    ] = ["paper", "oracle"],  # noqa: B006
+    seeds: Annotated[int, typer.Option(help="Seeds of the paper's probe.")] = 5,
+    device: DeviceOption = "auto",
+) -> None:
+    """Score samples that runs have kept (evaluation.keep) by other probes; nothing is trained but
+    probes."""
+    from recombine.analysis.table import Table, write_table
+    from recombine.runs.rescoring import rescore_all
+    from recombine.runtime import Runtime
+
+    rows = Table(rescore_all(directory, probe, seeds, Runtime.find(device)))
+    for run, table in rows.by("run").items():
+        last = table.where(step=max(table.unique("step")))
+        for name, by in last.by("probe").items():
+            levels = {v: by.where(level=v).column("joint") for v in sorted(by.unique("level"))}
+            means = ", ".join(f"level {v} {sum(x) / len(x):.2f}" for v, x in levels.items())
+            print(f"{run}  {name:<10} {means}")
+    write_table(directory / "rescored.parquet", rows)
+    print(f"Rows: {directory / 'rescored.parquet'}")
+
+
 def add_commands(app: typer.Typer) -> None:
-    for command in (evaluate, compare, leaderboard):
+    for command in (check, evaluate, compare, leaderboard, rescore):
         app.command()(command)

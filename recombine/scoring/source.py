@@ -11,11 +11,11 @@ from jaxtyping import Int
 from recombine.config import UsageError
 from recombine.scoring.prompts import check_template, labels_of, prompt_column, read_prompts
 from recombine.scoring.samplers import Sampler, as_sampler, drawn, find_function
+from recombine.worlds.datasets import HUB
 from recombine.worlds.datasets.columns import matched
 from recombine.worlds.datasets.dataset import Dataset
 from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import FactorSpace
-from recombine.worlds.folder import HUB
 
 
 @dataclass(frozen=True)

@@ -65,17 +65,17 @@ def _joined_facts(facts: list[Row], commit: str) -> Row:
     for run in (run for one in facts for run in one["runs"]):
         listed.setdefault((run["digest"], run["label"]), run)
     origin = [one["provenance"] for one in facts]
-    told: dict[str, Any] = {
+    combined: dict[str, Any] = {
         key: ", ".join(sorted({w for o in origin for w in str(o.get(key, "")).split(", ") if w}))
         for key in ("device", "torch", "python", "trained")
     }
-    told |= {
+    combined |= {
         "seconds": round(sum(o.get("seconds", 0.0) for o in origin), 1),
         "runs": list(dict.fromkeys(run for o in origin for run in o.get("runs", []))),
         "judged": commit,
     }
     seeds = sorted({seed for one in facts for seed in one["seeds"]})
-    return {"seeds": seeds, "runs": list(listed.values()), "provenance": origin[0] | told}
+    return {"seeds": seeds, "runs": list(listed.values()), "provenance": origin[0] | combined}
 
 
 def _copied_sheets(folders: list[Path], facts: list[Row], goal: Path) -> list[Row]:

@@ -8,8 +8,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from recombine.config import UsageError
+from recombine.config import UsageError, find_class
 
+KINDS = (
+    "tokenizer/pixels",
+    "tokenizer/autoencoder",
+    "bottleneck/kl",
+    "bottleneck/vq",
+    "bottleneck/fsq",
+)
 CHUNK = 65_536
 """How many latents are compared with all codes at once."""
 
@@ -20,11 +27,8 @@ class Tokenizer(ABC):
     @classmethod
     def from_text(cls, text: str) -> "Tokenizer":
         """A tokenizer given by name, as in `--set tokenizer=vq`: its usual settings."""
-        from recombine.tokenizers.autoencoder import Autoencoder
-        from recombine.tokenizers.bottlenecks import FSQ, KL, VQ
-        from recombine.tokenizers.pixels import Pixels
-
-        known = [Pixels(), *(Autoencoder(bottleneck) for bottleneck in (KL(), VQ(), FSQ()))]
+        pixels, autoencoder, *bottlenecks = (find_class(tag, text) for tag in KINDS)
+        known = [pixels(), *(autoencoder(bottleneck()) for bottleneck in bottlenecks)]
         named = {tokenizer.name: tokenizer for tokenizer in known if isinstance(tokenizer, cls)}
         if text not in named:
             raise UsageError(f"{text!r} is not one of {', '.join(named)}")

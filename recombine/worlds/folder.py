@@ -13,13 +13,12 @@ from torch import Tensor
 
 from recombine.config import UsageError, config
 from recombine.limits import allow
+from recombine.worlds.datasets import HUB
 from recombine.worlds.factors import Composition, FactorSpace
 from recombine.worlds.shelf import TABLE, Shelf, codes, load, part, tally
 from recombine.worlds.world import Rendered, World
 
 Stamp = tuple[int, int]
-HUB = "hf:"
-"""How the name of a dataset of Hugging Face's hub begins."""
 
 
 @config("world/folder")

@@ -163,7 +163,7 @@ def read_listing(root: Path, table: str, wanted: tuple[str, ...] = ()) -> Listin
     if table == TABLE and not os.path.lexists(root / table):
         from recombine.worlds.datasets.listing import list_dataset
 
-        return list_dataset(root, wanted)
+        return Listing(*list_dataset(root, wanted))
     where = f"{root}/{table}"
     with read_cells(root / table, where) as (columns, rows):
         names = _factor_columns(columns, wanted, where)

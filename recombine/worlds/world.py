@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from recombine.config import UsageError
+from recombine.config import UsageError, find_class
 from recombine.display import html_gallery
 from recombine.rng import seeded
 from recombine.worlds.factors import Composition, Condition, FactorSpace, Split, at_most_one_new
@@ -37,11 +37,10 @@ class World(ABC):
     def from_text(cls, text: str) -> "World":
         """A world given as plain text, as in `--set world=path/to/folder`: one's own pictures are a
         world."""
-        from recombine.worlds.folder import Folder
-
-        if not issubclass(Folder, cls):
+        folder = find_class("world/folder", text)
+        if not issubclass(folder, cls):
             raise UsageError(f"{text!r}: a {cls.__name__} cannot be given as text")
-        return Folder.at(text)
+        return folder.at(text)
 
     @property
     @abstractmethod

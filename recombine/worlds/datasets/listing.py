@@ -1,6 +1,7 @@
 """A dataset of any layout as a folder's listing, so that it can be trained on."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -8,11 +9,10 @@ from recombine.config import UsageError
 from recombine.worlds.datasets.columns import factor_columns, label
 from recombine.worlds.datasets.dataset import NAME
 from recombine.worlds.datasets.open_dataset import open_dataset
-from recombine.worlds.shelf import Listing
 
 
-def list_dataset(path: Path, wanted: tuple[str, ...] = ()) -> Listing:
-    """Every picture with its factors. Of class folders `wanted` names the levels."""
+def list_dataset(path: Path, wanted: tuple[str, ...] = ()) -> tuple[Any, ...]:
+    """The fields of a Listing: every picture with its factors. Of class folders `wanted` names the levels."""
     dataset = open_dataset(path)
     levels = [c for c in dataset.table.columns if c.startswith("level")]
     if wanted and len(levels) == len(wanted) and not set(wanted) & set(dataset.table.columns):
@@ -27,4 +27,4 @@ def list_dataset(path: Path, wanted: tuple[str, ...] = ()) -> Listing:
     values = np.zeros((len(rows), 0), np.float32)
     said = (*dataset.notes, *notes, *merged)
     files = dataset.table[NAME].to_list()
-    return Listing(labels.space, files, rows, rows, labels.index, values, said, dataset.pictures)
+    return labels.space, files, rows, rows, labels.index, values, said, dataset.pictures

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from recombine.config import UsageError
+from recombine.worlds.datasets import HUB
 from recombine.worlds.datasets.dataset import Dataset
-from recombine.worlds.folder import HUB
 
 
 def open_dataset(where: str | Path, table: str = "") -> Dataset:

@@ -31,7 +31,7 @@ from recombine.worlds.scenes.scene import (
     table,
 )
 from recombine.worlds.scenes.shot import shots
-from recombine.worlds.scenes.stages import pictures
+from recombine.worlds.scenes.tracers import pictures
 
 VIEWS = {"crop": (0.75, 0.75, 1.0), "squeeze": (1.0, 0.75, 1.0), "wide": (1.0, 0.75, 4 / 3)}
 """Width and height of what is shown, in widths of CLEVR's picture, and the shape of the pictures:

@@ -5,18 +5,14 @@ Light is linear until `encode`. Everything is arithmetic on tensors of fixed sha
 at the numbers, in a few stages. Between them pass a few numbers per ray; what is cheap to find
 again is found again."""
 
-from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from recombine.worlds.scenes.camera import Frame
 from recombine.worlds.scenes.fuse import fused
 from recombine.worlds.scenes.lights import LAMPS, shine
-from recombine.worlds.scenes.scene import Scene
 from recombine.worlds.scenes.shade import (
     FLOOR,
     Surface,
@@ -27,7 +23,7 @@ from recombine.worlds.scenes.shade import (
     passed,
     surface,
 )
-from recombine.worlds.scenes.shot import Shot, shots
+from recombine.worlds.scenes.shot import Shot
 from recombine.worlds.scenes.trace import FAR, Solids, nearest
 from recombine.worlds.scenes.vec import Vec
 
@@ -52,26 +48,6 @@ class Free(NamedTuple):
 
     around: Float[Tensor, "b p s"]
     lamps: tuple[Float[Tensor, "b p s"], ...]
-
-
-def pictures(
-    scene: Scene, frame: Frame, shadows: bool, reflections: bool
-) -> Float[Tensor, "b 3 p"]:
-    """The colours of all pixels: on a GPU by one kernel, elsewhere in stages, some pictures at a
-    time."""
-    if scene.xy.is_cuda and (on_gpu := kernel()):
-        return on_gpu(Solids.of(scene), Shot.of(scene, frame), frame.width, shadows, reflections)
-    return torch.cat([trace(*part, shadows, reflections) for part in shots(scene, frame)])
-
-
-@cache
-def kernel() -> Callable[..., Tensor] | None:
-    """The tracer for GPUs, where Triton is installed; a torch that knows GPUs brings it along."""
-    try:
-        from recombine.worlds.scenes.kernel import trace
-    except ImportError:
-        return None
-    return trace
 
 
 def trace(solids: Solids, shot: Shot, shadows: bool, reflections: bool) -> Float[Tensor, "b 3 p"]:
