@@ -14,7 +14,7 @@ def start() -> None:
         sys.exit(130)
     finally:
         exec("")  # Python forgets a Ctrl-C that was met: else, where it came while a class was
-        # being made (an exec inside Python), it ends by SIGINT whatever status was asked for
+        # being made (an exec inside Python), it ends by SIGINT whatever status was set
 
 
 if __name__ == "__main__":

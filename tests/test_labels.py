@@ -51,13 +51,13 @@ def test_verdicts(study, id, rows, expected):
 
 
 @pytest.mark.parametrize(
-    ("course", "expected"),
+    ("curve", "expected"),
     [((0.95, 0.9, 0.1), "supported"), ((0.95, 0.9, 0.9), "partly supported")],
 )
-def test_a_composition_is_learned_and_lost(course, expected):
+def test_a_composition_is_learned_and_lost(curve, expected):
     rows = [
         row | {"composition": labels.claims.LOST}
-        for step, height in enumerate(course, 1)
+        for step, height in enumerate(curve, 1)
         for row in accuracy_rows({"values, dropout": height}, probes=PAPER, seen=0.8, step=step)
         if row["level"] == 2
     ]

@@ -294,7 +294,7 @@ def test_fresh_makes_the_runs_of_a_command_again_and_no_others(study, tmp_path):
 
 
 def test_fresh_erases_nothing_while_another_command_works_on_a_run(study, tmp_path, monkeypatch):
-    monkeypatch.setattr("recombine.pipeline.run.PATIENCE", 0.1)
+    monkeypatch.setattr("recombine.pipeline.run.WAIT", 0.1)
     out = tmp_path / "out"
     (plan,) = run(command(study, out), "local", False, QUIET)
     before = {p: p.read_bytes() for p in out.glob("runs/*/*") if p.is_file()}

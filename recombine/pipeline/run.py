@@ -20,7 +20,7 @@ from recombine.pipeline.worker import PAGE, TaskFailed, carry_out, known_failure
 from recombine.runtime import Runtime
 from recombine.store import Row
 
-PATIENCE = 1.0
+WAIT = 1.0
 """Seconds that --fresh waits for runs that others hold: some are only looked at."""
 LONG_WORK = 5000.0
 """The cost of tasks from which on a second worker pays for its start: a few hundred updates."""
@@ -117,7 +117,7 @@ def erase(plans: list[Planned], out: Path, runtime: Runtime) -> None:
         tasks, began = list(ancestors(t for plan in plans for t in plan.tasks)), time.monotonic()
 
         def patient() -> bool:
-            return time.monotonic() - began < PATIENCE
+            return time.monotonic() - began < WAIT
 
         with ExitStack() as stack:
             for task in tasks:
