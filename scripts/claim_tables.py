@@ -15,6 +15,7 @@ from typing import Any
 from prose_numbers import filled_numbers
 
 from recombine.analysis.table import Table, read_table
+from recombine.plots.style import display
 
 ROOT = Path(__file__).parents[1]
 HEAD = (
@@ -54,13 +55,13 @@ def part_cells(claim: dict[str, Any], every_check: bool = False) -> list[tuple[s
     """What is measured, estimate, n, region and verdict of each part of a claim; its exact checks
     together in one line, unless every one is wanted."""
     rows = [
-        (p["name"], shown(p), str(p["n"]), region(p), p["verdict"])
+        (display(p["name"]), shown(p), str(p["n"]), region(p), p["verdict"])
         for p in claim["parts"]
         if "estimate" in p
     ]
     checks = [p for p in claim["parts"] if "holds" in p]
     if every_check:
-        rows += [(p["name"], "exact check", "", "holds", p["verdict"]) for p in checks]
+        rows += [(display(p["name"]), "exact check", "", "holds", p["verdict"]) for p in checks]
     elif checks:
         held = sum(p["holds"] for p in checks)
         verdict = "supported" if held == len(checks) else "contradicted"
@@ -111,7 +112,7 @@ def probes_line(measured: dict[str, Any], variant: str) -> str:
     }
     values = [measured.get(f"{variant}, seen"), measured.get(f"{variant}, level 1")]
     values += [level_2[name] for name in PROBES.values()] + [measured.get(f"paper_{variant}")]
-    cells = [variant, *("" if value is None else number(value) for value in values)]
+    cells = [display(variant), *("" if value is None else number(value) for value in values)]
     return table_line(cells)
 
 

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from recombine.analysis.levels import PROBES
 from recombine.analysis.scenes import PAPER, reached
 from recombine.plots.sheets import sheet_path
-from recombine.plots.style import INK, LEVELS
+from recombine.plots.style import INK, LEVELS, display
 from recombine.report.read import Results, read_results
 
 SIDE, LINE, GAP, HEAD, FOOT = 118, 26, 10, 34, 30
@@ -94,7 +94,7 @@ class Samples:
         codes = sorted(self.codes, key=lambda code: (self.levels[code], code))
         values = [[str(value) for value in factor.values] for factor in self.read.study.factors]
         titles = [" ".join(v[int(d)] for v, d in zip(values, code, strict=True)) for code in codes]
-        lines = {v: [Tile(v, code) for code in codes] for v in self.variants}
+        lines = {display(v): [Tile(v, code) for code in codes] for v in self.variants}
         return self.board(lines, [short(title) for title in titles])
 
 
