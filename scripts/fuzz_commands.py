@@ -11,8 +11,9 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
-from recombine import cli
+from recombine import bench, cli
 from recombine.overrides import leaves
 from recombine.pipeline import run as pipeline_run
 from recombine.studies import NAMES, find
@@ -83,6 +84,7 @@ def main(count: int, seed: int = 0) -> int:
         raise Stopped
 
     pipeline_run.run = stopped
+    bench.runpy = SimpleNamespace(run_path=stopped)
     paths = {name: [path for path, _ in leaves(find(name).settings("smoke"))] for name in NAMES}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("x.py").write_text("study = 3\n")

@@ -1,5 +1,6 @@
 """One verdict rule: regions, seeds, parts; and it never says more than the rows do."""
 
+import dataclasses
 import math
 
 import pytest
@@ -14,10 +15,12 @@ from recombine.analysis.claims import (
     Check,
     Claim,
     Finding,
+    Judged,
     Part,
     combine,
     judge,
 )
+from recombine.analysis.claims import claim as declared
 from recombine.analysis.estimates import Estimate
 from recombine.analysis.table import Table
 
@@ -141,3 +144,106 @@ def test_the_json_is_the_contracts():
         "deviations",
     }
     assert needed <= plain.keys()
+
+
+def test_the_contracts_numbers_of_seeds():
+    assert (ENOUGH, ENOUGH_LONG, LONG) == (5, 3, 5.0)
+
+
+def test_parts_and_claims_say_what_they_are():
+    one = Part("level 2", estimate(0.25, 0.75, 3), 0.5)
+    assert repr(one) == "Part(level 2: 0.50 [0.25, 0.75], n = 3, expected >= 0.5)"
+    assert repr(Part("x", estimate(0.0, 1.0), 0.5, 2.0)).endswith("expected >= 0.5 and <= 2)")
+    assert repr(Part("x", estimate(0.0, 1.0), high=2.0)).endswith("expected <= 2)")
+    assert repr(Part("x", estimate(0.0, 1.0))).endswith("expected anything)")
+    assert repr(claim(one)) == "Claim(X1: s Expected: e)"
+
+
+def test_a_region_without_a_bound_is_open_there():
+    far = estimate(-1e9, 1e9)
+    assert Part("x", far).verdict(5, True) == "supported"
+    assert Part("x", far).json("supported")["expected"] == [None, None]
+    assert Part("x", far, 0.5).json("supported")["expected"] == [0.5, None]
+    above = Part("x", estimate(0.8, 0.9), 0.0, 0.75)
+    assert above.verdict(5, True) == "contradicted"
+    assert above.verdict(5, False) == "inconclusive"
+    assert above.verdict(6, True) == "inconclusive"
+    alone = Part("x", Estimate(0.9, math.nan, math.nan, 1, (0.9,)))
+    assert alone.json("inconclusive")["interval"] is None
+
+
+def test_a_check_says_whether_it_holds():
+    assert Check("c", False).verdict(0, False) == "inconclusive"
+    assert Check("c", False).verdict(0, True) == "contradicted"
+    made = {"name": "c", "holds": True, "verdict": "supported"}
+    assert Check("c", True).json("supported") == made
+
+
+def test_a_docstring_becomes_a_claim():
+    @declared("B9", faithful=False)
+    def measure(rows):
+        """It rises.   Expected: above
+        0.5."""
+        return Finding(())
+
+    assert (measure.id, measure.paper) == ("B9", "beyond the papers")
+    assert (measure.statement, measure.expected) == ("It rises.", "above 0.5.")
+    assert (measure.trained, measure.faithful, measure.deviations) == (True, False, ())
+    assert not declared("B9", trained=False)(measure.measure).trained
+
+    def silent(rows):
+        """It rises."""
+
+    with pytest.raises(ValueError, match="claim B9: its docstring says no"):
+        declared("B9")(silent)
+
+
+def test_a_claim_is_trained_and_faithful_only_if_it_says_so():
+    plain = Claim("X1", "A", "s", "e", lambda rows: Finding(()))
+    assert (plain.trained, plain.faithful) == (False, True)
+    assert judge(plain, ROWS, "laptop").verdict == "inconclusive", "no parts say nothing"
+
+
+def test_the_first_number_is_the_headline_and_a_check_is_none():
+    finding = Finding(
+        (Check("c", True), Part("a", estimate(0.1, 0.3)), Part("b", estimate(0.0, 1.0)))
+    )
+    plain = judge(claim(measure=lambda rows: finding), ROWS, "full").json("s", "full", 5, {})
+    assert (plain["estimate"], plain["interval"]) == (pytest.approx(0.2), [0.1, 0.3])
+    only = judge(claim(Check("c", True)), ROWS, "full").json("s", "full", 5, {})
+    assert (only["estimate"], only["interval"], only["n"]) == (None, None, None)
+
+
+def test_notes_say_what_is_missing_or_differs():
+    few = judge(claim(Part("x", estimate(0.9, 1.0, 3), 0.75), faithful=False), ROWS, "full")
+    assert few.note == "3 seeds; a verdict needs 5"
+    enough = judge(claim(Part("x", estimate(0.9, 1.0), 0.75), faithful=False), ROWS, "full")
+    assert enough.note == "the set-up differs from the paper's in what may decide"
+    exact = claim(Part("x", estimate(0.9, 1.0, 2), 0.75), trained=False)
+    assert judge(exact, ROWS, "full").note == ""
+    assert judge(claim(Check("c", True)), ROWS, "full").note == ""
+    assert judge(claim(Check("c", True)), ROWS, "laptop").note == "a verdict needs full scale"
+
+
+def test_rows_that_do_not_bear_on_it_are_smoke_at_smoke_scale():
+    def measure(rows):
+        raise LookupError("no rows", "of dit")
+
+    judged = judge(claim(measure=measure), ROWS, "smoke")
+    assert (judged.verdict, judged.note) == ("smoke", "no rows of dit")
+    assert judged.json("s", "smoke", 1, {})["parts"] == []
+
+
+def test_what_was_judged_does_not_change():
+    part, check = Part("x", estimate(0.9, 1.0), 0.75), Check("c", True)
+    whole = claim(part, check)
+    for made in (part, check, Finding((part,)), whole, judge(whole, ROWS, "full")):
+        name = dataclasses.fields(made)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(made, name, None)
+
+
+def test_a_verdict_for_every_part_or_none_at_all():
+    odd = Judged(claim(), "supported", Finding((Check("c", True),)), ())
+    with pytest.raises(ValueError, match="shorter"):
+        odd.json("s", "full", 5, {})

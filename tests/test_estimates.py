@@ -1,5 +1,6 @@
 """Estimates over seeds: intervals stay in bounds, cover as often as they say, pretend nothing."""
 
+import dataclasses
 import math
 import re
 import subprocess
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import betaln, stdtrit
 
 from recombine.analysis.estimates import (
     Estimate,
+    RateModel,
     correlation,
     correlation_estimate,
     mean,
@@ -342,3 +345,129 @@ def test_importing_is_light():
         "sys.exit(any(m in sys.modules for m in ('scipy', 'torch', 'polars')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# the model itself, written down once more
+
+
+def posterior(values, model: RateModel) -> tuple[np.ndarray, np.ndarray]:
+    """Edges of cells of the rate on the arcsine scale, and the mass of each: seeds have rates ~
+    Beta(mu nu, (1 - mu) nu) and hit that share of `samples`."""
+    edges = np.linspace(0, math.pi / 2, 256 + 1)
+    angle = (edges[1:] + edges[:-1]) / 2
+    nu = np.geomspace(model.least, model.most, 15)
+    a, b = np.sin(angle)[:, None] ** 2 * nu, np.cos(angle)[:, None] ** 2 * nu
+
+    def log_likelihood(hits: float) -> np.ndarray:
+        return betaln(a + hits, b + model.samples - hits) - betaln(a, b)
+
+    logs = np.zeros_like(a)
+    for value in values:
+        hits = value * model.samples
+        below = min(math.floor(hits), model.samples - 1)
+        part = hits - below
+        logs += (1 - part) * log_likelihood(below) + part * log_likelihood(below + 1)
+    mass = np.exp(logs - logs.max()).sum(1) * np.sin(2 * angle) ** (2 * model.prior - 1)
+    return edges, mass / mass.sum()
+
+
+@pytest.mark.parametrize("model", [RateModel(), RateModel(100, 0.3, 300.0, 0.75)])
+@pytest.mark.parametrize(
+    "values", [[0.0, 0.5], [1.0, 1.0, 1.0], [0.7, 0.7001, 0.31, 0.9], [0.02, 0.0], [0.5] * 9]
+)
+def test_an_interval_of_a_rate_is_that_of_the_model(values, model):
+    edges, mass = posterior(values, model)
+    low, high = np.interp((0.025, 0.975), np.concatenate([[0], mass.cumsum()]), edges)
+    expected = min(np.sin(low) ** 2, np.mean(values)), max(np.sin(high) ** 2, np.mean(values))
+    assert tuple(rate_intervals(np.array([values]), model)[0]) == pytest.approx(expected, abs=1e-7)
+
+
+def test_the_model_is_as_documented():
+    assert RateModel() == RateModel(samples=256, least=0.05, most=3000.0, prior=0.5)
+    assert ends(rate([0.2, 0.4])) == tuple(rate_intervals(np.array([[0.2, 0.4]]), RateModel())[0])
+
+
+@pytest.mark.parametrize(("a", "b"), [([0.9, 0.95, 0.8], [0.1, 0.3]), ([1, 1, 1], [0.98, 0.9, 1])])
+def test_an_interval_of_a_difference_is_that_of_the_model(a, b):
+    rng, drawn = np.random.default_rng(3), []
+    for values in (a, b):
+        edges, mass = posterior(values, RateModel())
+        at = np.interp(
+            rng.random(400_000), np.concatenate([[0], mass.cumsum()]), np.sin(edges) ** 2
+        )
+        drawn.append(at)
+    expected = np.quantile(drawn[0] - drawn[1], (0.025, 0.975))
+    assert ends(rate_difference(a, b)) == pytest.approx(tuple(expected), abs=4e-3)
+
+
+def test_equal_contrasts_have_an_interval_that_mirrors():
+    a, b = [0.2, 0.4, 0.3], [0.9, 0.7, 0.8]
+    for found in (rate_difference(a, a), rate_difference_of_differences(a, b, a, b)):
+        low, high = ends(found)
+        assert found.value == 0
+        assert low == pytest.approx(-high, abs=1e-9)
+    seeds = rate_difference_of_differences(a, b, b, a)
+    assert seeds.values == pytest.approx([2 * (x - y) for x, y in zip(a, b, strict=True)])
+    assert seeds.n == 3
+    assert rate_difference([0.2, 0.4], [0.5]).interval is None
+    assert rate_difference([0.2, 0.4], [0.5, 0.1, 0.2]).values == ()
+
+
+def test_bounds_are_forgiven_two_billionths_and_open_ones_nothing():
+    assert rate([1 + 1.9e-9, 0.5]).values == (1.0, 0.5)
+    assert rate([-1.9e-9, 0.5]).values == (0.0, 0.5)
+    for beyond in (1 + 2.1e-9, -2.1e-9):
+        with pytest.raises(ValueError, match="is not between 0 and 1"):
+            rate([beyond, 0.5])
+    assert mean([10 + 1.05e-8, 3], low=0, high=10).values == (10.0, 3.0)
+    with pytest.raises(ValueError, match="is not between 0 and 10"):
+        mean([10 + 1.2e-8, 3], low=0, high=10)
+    with pytest.raises(ValueError, match="is not between 0 and inf"):
+        mean([-1e-12, 3], low=0)
+    assert mean([-1e9, 3]).values == (-1e9, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "points", "spread"),
+    [
+        ([0.5, 0.6, 0.7], None, None),
+        ([0.5, 0.5, 0.5], None, 0.05),
+        ([0.5, 0.5, 0.5], 12, 1 / 3),
+        ([0.5, 0.5], 3, 1.0),
+        ([0.5, 0.5], 5, 1 / 2**0.5),
+        ([1.0, 1.0, 1.0], None, 0.05),
+    ],
+)
+def test_a_correlation_has_students_interval_on_fishers_scale(values, points, spread):
+    z = np.arctanh(0.995 * np.array(values))
+    half = stdtrit(len(values) - 1, 0.975) * (spread or z.std(ddof=1)) / len(values) ** 0.5
+    expected = np.tanh([z.mean() - half, z.mean() + half])
+    found = correlation_estimate(values, points)
+    assert found.low == pytest.approx(min(expected[0], found.value), abs=1e-9)
+    assert found.high == pytest.approx(max(expected[1], found.value), abs=1e-9)
+
+
+def test_two_points_have_a_correlation_and_one_has_none():
+    assert correlation([1, 2], [3, 4]) == pytest.approx(1)
+    assert correlation([1, 2], [4, 3]) == pytest.approx(-1)
+    assert math.isnan(correlation([1], [2]))
+    assert math.isnan(correlation([1, 2], [3, 3]))
+    assert math.isnan(correlation([1, 1], [3, 4]))
+
+
+def test_whole_numbers_are_counts_and_others_are_not():
+    assert ends(mean([3.0, 3.0])) == pytest.approx((3 - half(2), 3 + half(2)))
+    assert mean([3.5, 3.5]).interval is None
+    assert ends(mean([3.5, 3.5], resolution=1)) == pytest.approx((3.5 - half(2), 3.5 + half(2)))
+    assert mean([3.0], resolution=1).interval is None
+
+
+def half(n: int) -> float:
+    """Of the interval of n equal counts: the variance of a rounding error is a twelfth."""
+    return float(stdtrit(n - 1, 0.975)) * (1 / 12 / n) ** 0.5
+
+
+def test_an_estimate_and_its_model_do_not_change():
+    for made, name in ((rate([0.4, 0.5]), "value"), (RateModel(), "prior")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(made, name, 0.0)

@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 import torch
@@ -364,3 +364,10 @@ def test_json_that_is_none(tmp_path):
     with pytest.raises(UsageError, match="cannot read"):
         read_json(tmp_path / "b.json")
     assert json.loads(json.dumps(1)) == 1
+
+
+def test_a_run_is_its_place_and_its_name(run):
+    assert run == replace(run, check=print)
+    assert "check" not in repr(run)
+    with pytest.raises(FrozenInstanceError):
+        run.digest = "x"
