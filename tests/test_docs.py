@@ -116,6 +116,8 @@ def test_commands_are_accepted(path, desk, monkeypatch, capsys):
     for name, answer in (("evaluate", Scored()), ("compare", []), ("leaderboard", [])):
         monkeypatch.setattr(f"recombine.scoring.{name}.{name}", lambda *a, _=answer, **k: _)
     monkeypatch.setattr("recombine.scoring.leaderboard.lines", lambda entries: [])
+    shipped = ROOT / "results" / "label-dropout"
+    monkeypatch.setattr("recombine.studies.joining.join", lambda *a: shipped)
     monkeypatch.setattr(recombine.report.site, "write_site", lambda folder: folder / "index.html")
     monkeypatch.chdir(desk)
     for call in commands(path):
