@@ -17,7 +17,7 @@ run: $(READY)
 test: $(READY)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 fuzz: $(READY)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python scripts/fuzz_commands.py 1000
@@ -51,6 +51,7 @@ types: $(VENV)/.docs
 docs: $(VENV)/.docs
 	$(VENV)/bin/python scripts/docs_site.py
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+	$(VENV)/bin/python scripts/docs_site.py --check
 	@echo build/docs/index.html
 
 $(READY): requirements.lock requirements-torch.lock pyproject.toml

@@ -1,6 +1,7 @@
 """What the documentation site is built from, under build/docs-source: README.md as its first page,
 docs/ and the figures of results/ beside it, so that links between them hold there as they do in the
-repository. `make docs` runs it, then mkdocs."""
+repository. `make docs` runs it, then mkdocs, then it again with `--check`: the site must need
+nothing from the network."""
 
 import re
 import shutil
@@ -13,6 +14,7 @@ STYLES = re.compile(r"<style.*?</style>", re.S)
 """The site has a style for tables of its own."""
 NOTEBOOK = re.compile(r"(\]\([\w/.-]+)\.ipynb\)")
 """A link to a notebook, which is a page here."""
+REMOTE = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?https?://[^>]*")
 DRAWN = (".svg", ".webp", ".png")
 
 
@@ -45,5 +47,14 @@ def write_notebook(path: Path) -> None:
         (path.parent / name).write_bytes(data)
 
 
+def needs_network(site: Path) -> list[str]:
+    """What pages would fetch."""
+    return [
+        tag for page in sorted(site.rglob("*.html")) for tag in REMOTE.findall(page.read_text())
+    ]
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        sys.exit("\n".join(needs_network(SOURCE.parent / "docs")) or None)
     gather(Path(sys.argv[1]) if len(sys.argv) > 1 else SOURCE)

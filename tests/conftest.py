@@ -42,3 +42,15 @@ def checked(what: Any = None, *, typechecker: Callable) -> Any:
 
 
 jaxtyping.jaxtyped = checked
+
+LONG = (
+    "engines notebooks features export bridge scene_studies circuits objectives concept_space pipeline"
+    " cli ddp own_tour docs evaluate own_data robust report_browser tokenizers scenes shapes2d train"
+)
+"""The files that take longest: they are begun first, so that no worker is left with one at the
+end."""
+
+
+def pytest_collection_modifyitems(items: list) -> None:
+    order = {f"test_{name}.py": i for i, name in enumerate(LONG.split())}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))

@@ -229,7 +229,7 @@ def test_ctrl_c_stops_the_workers_and_the_runs_go_on_later(name, use, study, exp
         engine.run(plan(study, tmp_path), WORKERS, print)
     presser.join()
     before = starts(tmp_path)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while any(Path(f"/proc/{pid}").exists() for pid, *_ in before):
         assert time.monotonic() < until, "workers are left"
         time.sleep(0.05)
