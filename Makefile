@@ -1,6 +1,7 @@
 # make run   the tour: every pillar once, with a report (about five minutes on two CPU cores, after installation)
 # make test  lint, format check and the whole test suite
 # make docs  the documentation as a site, build/docs/index.html; it can be read without a network
+# make owntour  the tour of docs/own-data.md, about ten minutes: own pictures, a model, its export, its evaluation
 # make fuzz  hostile command lines, results folders and damaged runs; make mutants: faults in the source
 # make soak  half an hour of kills, stops and full disks; make lock: checksums of all packages, their licences
 PYTHON ?= python3
@@ -9,7 +10,7 @@ OUT ?= out
 READY = $(VENV)/.ready
 LOCKED = --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: run test fuzz mutants soak lock audit types docs readme notebooks clean
+.PHONY: run test owntour fuzz mutants soak lock audit types docs readme notebooks clean
 
 run: $(READY)
 	$(VENV)/bin/recombine run tour --scale laptop --out $(OUT)
@@ -18,6 +19,9 @@ test: $(READY)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
+owntour: $(VENV)/.bridge
+	$(VENV)/bin/python scripts/own_tour.py $(OUT)/own-tour
 
 fuzz: $(READY)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python scripts/fuzz_commands.py 1000
@@ -67,6 +71,10 @@ notebooks: $(VENV)/.docs
 
 $(VENV)/.docs: $(READY) requirements-docs.lock
 	$(VENV)/bin/python -m pip install $(LOCKED) --requirement requirements-docs.lock
+	touch $@
+
+$(VENV)/.bridge: $(READY) requirements-bridge.lock
+	$(VENV)/bin/python -m pip install $(LOCKED) --requirement requirements-bridge.lock
 	touch $@
 
 clean:

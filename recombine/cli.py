@@ -11,6 +11,7 @@ import typer
 
 from recombine.api import SEEDS
 from recombine.config import UsageError, nearest
+from recombine.export.command import export
 from recombine.files import printable
 from recombine.scoring.commands import add_commands
 
@@ -254,37 +255,6 @@ def join(
 
 
 @app.command()
-def export(
-    what: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run's folder (DIR/runs/...), or 'world'.")
-    ],
-    target: Annotated[
-        str, typer.Argument(metavar="DIR", help="A new folder; after 'world', a world's name.")
-    ],
-    n: Annotated[int, typer.Option("--n", help="Of a world: how many pictures.")] = 1000,
-    out: Annotated[
-        Path | None, typer.Option(help="Of a world: a new folder; default: its name.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of a world: another one, other pictures.")] = 0,
-    as_: Annotated[str, typer.Option("--as", help="Of a world: imagefolder or parquet.")] = (
-        "imagefolder"
-    ),
-) -> None:
-    """A trained model as a pipeline that diffusers opens, or pictures of a world as a data set."""
-    from recombine.export import export_run, export_world
-
-    if as_ not in ("imagefolder", "parquet"):
-        raise UsageError(f"--as {as_}: not one of imagefolder, parquet")
-    if what == "world":
-        folder = out or Path(target)
-        export_world(target, folder, n, seed, as_)
-    else:
-        folder = Path(target)
-        export_run(Path(what), folder)
-    print(folder.resolve())
-
-
-@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME...]")] = None,
     json_: JsonOption = False,
@@ -296,6 +266,7 @@ def bench(
 
 
 add_commands(app)
+app.command()(export)
 
 
 def main() -> None:

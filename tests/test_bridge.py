@@ -256,7 +256,7 @@ def test_the_docs_program_runs_on_a_tiny_pipeline(pipes, tmp_path, monkeypatch):
 def test_an_exported_text_model_through_the_bridge_is_the_model_itself(tmp_path):
     from test_export import left_behind
 
-    from recombine.export import export_run
+    from recombine.export.models import export_run
     from recombine.runs.captions import CaptionRun
     from recombine.studies.features import settings
 

@@ -20,6 +20,7 @@ from recombine.studies.catalogue import catalogue
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import example_pictures  # noqa: E402
 from concept_pictures import PICTURES  # noqa: E402
 from docs_site import needs_network  # noqa: E402
 from study_pages import pages  # noqa: E402
@@ -97,6 +98,7 @@ def desk(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("desk")
     make = blocks(DOCS / "own-data.md", "python")[0]
     subprocess.run([sys.executable, "-c", make], cwd=folder, check=True)
+    example_pictures.make(folder / "crockery", 45, 16, 3)
     (folder / "ridge.py").write_text(blocks(DOCS / "own-study.md", "python")[0])
     (folder / "results").symlink_to(ROOT / "results")
     return folder
@@ -118,6 +120,7 @@ def test_commands_are_accepted(path, desk, monkeypatch, capsys):
     monkeypatch.setattr("recombine.scoring.leaderboard.lines", lambda entries: [])
     shipped = ROOT / "results" / "label-dropout"
     monkeypatch.setattr("recombine.studies.joining.join", lambda *a: shipped)
+    monkeypatch.setattr("recombine.export.models.export_run", lambda run, folder: None)
     monkeypatch.setattr(recombine.report.site, "write_site", lambda folder: folder / "index.html")
     monkeypatch.chdir(desk)
     for call in commands(path):

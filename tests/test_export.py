@@ -16,18 +16,23 @@ from PIL import Image
 from recombine.bridge.bundle import bundle
 from recombine.cli import app
 from recombine.config import UsageError
-from recombine.export import accuracy_by_level, export_run, export_world
+from recombine.export.models import accuracy_by_level, export_run, find_run
+from recombine.export.worlds import export_world
 from recombine.nets.unet import UNetConfig
 from recombine.pipeline.job import Work, described
 from recombine.rng import seeded
 from recombine.runs.captions import CaptionModel, CaptionRun
 from recombine.runs.models import Model, ModelRun
 from recombine.runs.probes import ProbeRun
+from recombine.runs.scenes import SceneModel, SceneRun
 from recombine.runs.tokenizers import TokenizerRun
 from recombine.runtime import Runtime
+from recombine.store import write_json
 from recombine.studies.features import settings as features
 from recombine.studies.objectives import settings as objectives
+from recombine.studies.scene_settings import settings as scenes
 from recombine.tokenizers.pixels import Pixels
+from recombine.worlds.layout import Layout
 
 ROW = {"kind": "accuracy", "probe": "oracle", "joint": 0.5}
 ALONE = """
@@ -61,9 +66,11 @@ def left_behind(task, out):
                 work.folder.finish({})
     work = Work(task, out, Runtime(quiet=True))
     work.folder.begin(described(task))
-    net = (
-        CaptionModel(task, work) if isinstance(task, CaptionRun) else Model(task.recipe, work)
-    ).net
+    kinds = {
+        CaptionRun: lambda: CaptionModel(task, work),
+        SceneRun: lambda: SceneModel(task.recipe, work),
+    }
+    net = kinds.get(type(task), lambda: Model(task.recipe, work))().net
     weights = {k: torch.randn(p.shape, generator=seeded(k)) / 8 for k, p in net.named_parameters()}
     work.folder.save_model(weights, 8)
     work.folder.write_rows([{**ROW, "step": 8, "level": level} for level in range(3)])
@@ -80,6 +87,7 @@ def models(tmp_path_factory):
     chosen = {name: recipes[name] for name in ("maskgit", "mar")}
     tasks = {name: ModelRun(r) for name, r in {**chosen, "unet": unet}.items()}
     tasks["captions"] = CaptionRun(features("smoke").recipe)
+    tasks["scenes"] = SceneRun(scenes("smoke").recipe)
     for name, task in tasks.items():
         work = left_behind(task, out)
         export_run(work.folder.path, out / name)
@@ -91,6 +99,7 @@ def models(tmp_path_factory):
 def test_exported_models_draw_the_same_pictures_with_diffusers_alone(models, tmp_path):
     prompts = {name: ["circle red large", "small blue triangle"] for name in models}
     prompts["captions"] = ["a red circle on the left", "striped"]
+    prompts["scenes"] = ["0.25 0.5; 0.75, 0.5", ""]
     folders = [(str(folder), prompts[name]) for name, (_, folder) in models.items()]
     code = ALONE.replace("{folders!r}", repr(folders))
     said = subprocess.run(
@@ -98,7 +107,8 @@ def test_exported_models_draw_the_same_pictures_with_diffusers_alone(models, tmp
         env={**os.environ, "HF_HOME": str(tmp_path)},
     )  # fmt: skip
     assert said.returncode == 0, said.stderr[-3000:]
-    assert said.stdout.count("must name one shape: circle, triangle") == len(models) - 1
+    assert said.stdout.count("must name one shape: circle, triangle") == len(models) - 2
+    assert "must list locations: 0.25 0.5; 0.75 0.5" in said.stdout
     for name, (model, folder) in models.items():
         drawn = np.load(folder / "drawn.npz")
         for i, streams in ((0, [torch.Generator().manual_seed(5)]), (1, [0, 1])):
@@ -122,6 +132,11 @@ def draw(model, prompts, rng):
     from recombine.worlds.captions import Caption, tokens_of
 
     r = model.recipe
+    if isinstance(model, SceneModel):
+        at = torch.tensor([[[0.25, 0.5], [0.75, 0.5]]] * len(prompts))
+        there = torch.tensor([[bool(p)] * 2 for p in prompts])
+        noise = torch.randn((len(prompts), *r.world.image_shape), generator=rng)
+        return model.sample(Layout(at, there).padded(r.slots), noise)
     if not hasattr(r, "evaluation"):
         return model.sample(Caption(tokens_of(prompts)), rng)
     values = [[f.values for f in r.world.space.factors]] * len(prompts)
@@ -163,6 +178,25 @@ def test_only_finished_models_are_exported_and_nothing_is_overwritten(models, tm
     ):
         with pytest.raises(UsageError, match=message):
             export_run(run, target)
+
+
+def test_the_only_model_of_a_study_is_found_and_several_are_listed(tmp_path):
+    runs = [{"digest": "a1", "label": "probe check", "noun": "probe check"}]
+    model = {"digest": "b2", "label": "balanced, seed 0", "noun": "model"}
+    other = {"digest": "c3", "label": "raw, seed 0", "noun": "model"}
+    study = tmp_path / "out" / "composition"
+    for more, found in (
+        ([], "trained no model"),
+        ([model], None),
+        ([model, other], "b2 .balanced"),
+    ):
+        write_json(study / "study.json", {"runs": runs + more})
+        if found is None:
+            assert find_run(study) == tmp_path / "out" / "runs" / "b2"
+        else:
+            with pytest.raises(UsageError, match=found):
+                find_run(study)
+    assert find_run(tmp_path) == tmp_path
 
 
 def test_a_bundle_keeps_names_of_two_modules_apart():

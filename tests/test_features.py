@@ -121,10 +121,15 @@ def test_the_claims_hold_on_rows_that_show_them_and_not_on_others():
 
 def test_a_model_that_did_not_learn_its_captions_is_not_judged():
     about = {"kind": "captions", "of": "samples", "joint": 0.5, "seed": 0}
-    rows = rows_of((0.9, 0.7, 0.5), float, (0.1,) * 8) + Table([about])
+    others = [about | {"joint": 1.0, "seed": seed} for seed in (1, 2)]
+    plain = rows_of((0.9, 0.7, 0.5), float, (0.1,) * 8) + Table(others)
+    blind = Table([about | {"of": "real"}])
     for measure in (pixels_are_local, words_act_alike, hidden_states_separate):
+        measure(plain)
         with pytest.raises(LookupError, match=r"samples show their captions in 0\.50"):
-            measure(rows)
+            measure(plain + Table([about]))
+        with pytest.raises(LookupError, match=r"the probe reads 0\.50 of real pictures"):
+            measure(plain + blind)
 
 
 def test_the_study_runs_to_its_claims(tmp_path):

@@ -361,11 +361,11 @@ def test_a_table_that_is_a_pipe_or_has_too_many_rows_is_refused(root, monkeypatc
         Folder.open(root)
 
 
-@pytest.mark.parametrize(("name", "value"), [("PIXELS", "23"), ("BYTES", "10"), ("MEMORY", "500")])
+@pytest.mark.parametrize(("name", "value"), [("PIXELS", "23"), ("BYTES", "10")])
 def test_limits_are_settings(root, monkeypatch, name, value):
-    """4 pictures of 6 x 4 pixels: 288 bytes, held twice while they are read."""
+    """Pictures of 6 x 4 pixels."""
     monkeypatch.setenv(f"RECOMBINE_MAX_{name}", value)
-    with pytest.raises(UsageError, match=r"allowed|need 576 bytes of memory"):
+    with pytest.raises(UsageError, match="allowed"):
         Folder.open(root)
     monkeypatch.setenv(f"RECOMBINE_MAX_{name}", "1000")
     assert Folder.open(root).image_shape == (3, 4, 6)

@@ -1,17 +1,23 @@
 """Training on one's own pictures: settings follow from the pictures, what cannot work is refused
 before, and a probe reads combinations that it was not trained on."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from own_pictures import make
 from PIL import Image
+from tiny import QUIET
 
 from recombine.config import UsageError
 from recombine.metrics.factor_probe import CHANGES, changed, fitted
 from recombine.overrides import override
+from recombine.pipeline.job import Work
 from recombine.pipeline.plan import Command, planned
 from recombine.rng import seeded
-from recombine.runs.factor_probes import left_out
+from recombine.runs import factor_probes
+from recombine.runs.factor_probes import FactorProbeRun, Pictures, Trainer, left_out
+from recombine.runs.models import Model, ModelRun
 from recombine.runs.own_data import fitting
 from recombine.studies.composition import settings
 from recombine.worlds.folder import Folder
@@ -94,3 +100,60 @@ def test_changed_pictures_stay_pictures(change):
 def test_a_probe_looks_at_small_pictures_only():
     assert fitted(torch.rand(2, 1, 20, 30)).shape == (2, 3, 20, 30)
     assert fitted(torch.rand(2, 3, 96, 192)).shape == (2, 3, 24, 48)
+
+
+def test_pictures_that_do_not_fit_into_memory_stay_on_disk_and_train_alike(own, monkeypatch):
+    """Memory for an eighth of the pictures: the same digest, pictures and batches."""
+    small = override(settings("smoke").recipe, f"world={Folder.open(own).path}", "net.patch=6")
+    run, held = Work(ModelRun(small), own.parent, QUIET), Folder.open(own)
+    batch = Model(small, run).batch(3)
+    assert not held.shelf.on_disk
+    assert not small.streams
+    for module in ("worlds.shelf", "runs.recipe"):
+        monkeypatch.setattr(f"recombine.{module}.memory", lambda: 60 * 3 * 48**2)
+    streamed = Folder.open(own)
+    assert streamed.shelf.on_disk
+    assert streamed.content == held.content
+    index = torch.tensor(held.present)
+    first, second = (f.render(index, seeded(0)).images for f in (held, streamed))
+    assert torch.equal(first, second)
+    again = override(small, "seed=0")
+    assert again.streams
+    same = Model(again, run).batch(3)
+    assert torch.equal(batch[0], same[0])
+    assert torch.equal(batch[1].index, same[1].index)
+
+
+def test_pictures_that_fit_nowhere_are_refused(own, monkeypatch):
+    monkeypatch.setattr("recombine.worlds.shelf.memory", lambda: 1000)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
+    with pytest.raises(UsageError, match=r"neither into memory nor into .* set a smaller size"):
+        Folder.open(own)
+
+
+def test_what_validates_a_probe_neither_trained_it_nor_chose_its_settings(own, monkeypatch):
+    """Held-out pictures, and every second left-out combination, stay out of training and choice."""
+    world, met, choosing = Folder.open(own), [], []
+    data = Pictures.of(world.part_of("train"), torch.device("cpu"))
+    monkeypatch.setattr(Trainer, "train", lambda self, net, data, *_: met.append(data) or net)
+    measured = factor_probes.right
+    monkeypatch.setattr(
+        factor_probes, "right", lambda n, k, d: choosing.append(d) or measured(n, k, d)
+    )
+    trainer = Trainer(FactorProbeRun(world), Work(FactorProbeRun(world), own.parent, QUIET))
+    left = [(0, 0), (1, 1)]
+    _, rows = trainer.choose(data, left)
+    assert all(not some.among(left).any() for some in met)
+    fresh = data.where(data.among([(1, 1)]))
+    assert rows[0]["n"] == len(fresh.factors)
+    assert rows[0]["fresh"]
+    deciding, aside = choosing[0], choosing[1]
+    assert not deciding.among([(1, 1)]).any()
+    known = {tuple(p.flatten().tolist()) for p in met[0].images}
+    assert not known & {tuple(p.flatten().tolist()) for p in aside.images}
+
+
+def test_a_probe_learns_from_a_bounded_number_of_pictures_of_each_combination(own, monkeypatch):
+    monkeypatch.setattr(factor_probes, "EACH", 3)
+    few = Pictures.of(Folder.open(own), torch.device("cpu"))
+    assert few.count.tolist() == [3] * 5

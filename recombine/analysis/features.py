@@ -21,15 +21,19 @@ def by_seed(rows: Table, kind: str) -> dict[int, Table]:
 
 
 def learned(rows: Table) -> Measured:
-    """How often samples show what their captions name. LookupError where a model of ours did not
-    learn its captions; a pipeline has no such rows."""
-    some = rows.where(kind="captions", of="samples")
+    """How often samples show what their captions name. LookupError where a model of ours, of any
+    seed, did not learn its captions, or the probe cannot read real pictures; a pipeline has no such
+    rows."""
+    some, real = (rows.where(kind="captions", of=of) for of in ("samples", "real"))
     if not some:
         return {}
-    joint = fmean(some.column("joint"))
+    if real and min(real.column("joint")) < LEARNED:
+        joint = min(real.column("joint"))
+        raise LookupError(f"the probe reads {joint:.2f} of real pictures, not {LEARNED}")
+    joint = min(some.column("joint"))
     if joint < LEARNED:
         raise LookupError(f"samples show their captions in {joint:.2f} of cases, not {LEARNED}")
-    return {"samples that show their captions": joint}
+    return {"samples that show their captions": fmean(some.column("joint"))}
 
 
 def pixels_are_local(rows: Table) -> Finding:

@@ -85,9 +85,12 @@ LABELS = '''
         value of each."""
         rows = []
         for prompt in prompts:
-            words, row = prompt.replace(",", " ").split(), []
+            text, row = " " + " ".join(prompt.replace(",", " ").split()) + " ", []
             for factor in SPACE.factors:
-                named = [i for i, value in enumerate(factor.values) if value in words]
+                values = [f" {value} " for value in factor.values]
+                named = [i for i, value in enumerate(values) if value in text]
+                longer = [v for v in values if v in text]  # "dark red" names no "red"
+                named = [i for i in named if not any(values[i] in v != values[i] for v in longer)]
                 if len(named) != 1:
                     raise ValueError(
                         f"{prompt!r} must name one {factor.name}: {', '.join(factor.values)}"
@@ -132,6 +135,34 @@ CAPTIONS = '''
         return self.codec.decode(latents)
 '''
 
+LAYOUTS = '''
+    def read_prompts(self, prompts):
+        """The locations that each prompt lists, "0.25 0.5; 0.75 0.5" (x right, y down): x, y and
+        whether there is one. ValueError where a prompt is no such list."""
+        table = torch.zeros(len(prompts), SLOTS, 3)
+        for row, prompt in zip(table, prompts):
+            named = [part.replace(",", " ").split() for part in prompt.split(";") if part.strip()]
+            try:
+                found = torch.tensor([[float(x) for x in pair] for pair in named]).reshape(-1, 2)
+            except (ValueError, RuntimeError):
+                raise ValueError(f"{prompt!r} must list locations: 0.25 0.5; 0.75 0.5") from None
+            if len(found) != len(named) or len(found) > SLOTS:
+                raise ValueError(f"{prompt!r} must list at most {SLOTS} locations: 0.25 0.5; 0.75 0.5")
+            if not ((found >= 0) & (found <= 1)).all():
+                raise ValueError(f"{prompt!r}: locations must lie between 0 and 1")
+            row[: len(found), :2], row[: len(found), 2] = found, 1
+        return table.to(self.device)
+
+    def draw(self, locations, generator):
+        """A picture for each list of locations."""
+        layout = Layout(locations[..., :2], locations[..., 2] > 0)
+        noise = torch.randn((len(locations), *SHAPE), generator=generator, device=generator.device)
+        denoiser = OBJECTIVE.denoiser(self.net)
+        with torch.autocast(locations.device.type, torch.bfloat16, enabled=HALF):
+            images = SAMPLER.sample(denoiser, OBJECTIVE.schedule, noise, layout, generator)
+        return ((images.float() + 1) / 2).clamp(0, 1)
+'''
+
 
 @dataclass(frozen=True)
 class Exported:
@@ -147,7 +178,7 @@ class Exported:
     methods: str
     tensors: dict[str, Tensor]
     autoencoder: str = "None"
-    codec: str = "TOKENIZER"
+    codec: str = "None"
     buffers: tuple[str, ...] = ()
     card: str = ""
 
@@ -217,7 +248,7 @@ tags: {tags}
 ---
 # {title}
 
-Trained with recombine on pictures that it renders itself; a model for studying composition.
+Trained with recombine; a model for studying composition.
 
 ## Data
 {data}

@@ -30,7 +30,7 @@ def open_pipeline(source: str | Path, device: str = "cpu", trust_code: bool = Fa
     if path.is_dir() and list(path.glob("*.py")) and not trust_code:
         raise UsageError(
             f"{source}: the pipeline has Python code of its own, which opening it would run; "
-            "read it, then say that it is trusted (trust_code=True)"
+            "read it, then say that it is trusted (--trust-code, in Python trust_code=True)"
         )
     if not path.is_dir() and str(source).count("/") != 1:
         raise UsageError(f"{source}: no such folder, and no id of a pipeline (owner/name)")

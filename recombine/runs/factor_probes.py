@@ -1,5 +1,5 @@
 """Probes for one's own pictures, as runs: trained on four fifths of them, validated on the rest and
-on whole combinations that were left out."""
+on whole combinations that were left out. What chooses a probe's settings never validates it."""
 
 from collections.abc import Sequence
 from dataclasses import field
@@ -21,11 +21,18 @@ from recombine.store import Row
 from recombine.train.loop import load_weights
 from recombine.worlds.factors import Composition, Split, code
 from recombine.worlds.folder import Folder
+from recombine.worlds.shelf import places
 
-VERSION = 1
-"""Rises when a change to the code changes a probe's answers."""
+VERSION = 2
+"""Rises when a change to the code changes a probe's answers. 2: settings chosen on pictures and
+combinations that do not validate it; at most EACH pictures of a combination."""
+EACH = 400
+"""Pictures of each combination that a probe learns from, or is validated on, at most."""
 SHARE, MOST = 6, 6
 """One combination in so many is left out, at most so many."""
+READABLE = 0.95
+"""The accuracy on changed pictures below which a change destroys what is to be read, as zooming
+does with size."""
 REFUSES = 0.05
 """A probe that rejects a larger share of real pictures of left-out combinations rejects nothing."""
 
@@ -57,10 +64,9 @@ class FactorProbeRun(Task):
 
     def run(self, work: Work) -> list[Row]:
         data = Pictures.of(self.world.part_of("train"), work.runtime.device)
-        test = Pictures.of(self.world.part_of("held-out"), work.runtime.device)
         trainer = Trainer(self, work)
         left = left_out(self.world.present, self.world.space.sizes)
-        choice, rows = trainer.choose(data, test, left)
+        choice, rows = trainer.choose(data, left)
         net = trainer.train(self.net(), data, choice)
         if not trainer.rejects:
             net.threshold.fill_(NEVER)
@@ -84,10 +90,28 @@ class Pictures:
 
     @staticmethod
     def of(folder: Folder, device: torch.device) -> "Pictures":
+        """The pictures of a folder, at most EACH of a combination, evenly spaced."""
         shelf = folder.shelf
-        rows = torch.arange(len(shelf.factors))
+        number, count = places(shelf.factors)
+        step = count.clamp(max=EACH)  # of a combination with more, those that begin a new share
+        first = number * step // count != (number - 1) * step // count
+        rows = first.nonzero()[:, 0]
         images = [fitted(shelf.images(some)) for some in rows.split(1024)]
-        return Pictures(torch.cat(images).to(device), shelf.factors.to(device))
+        return Pictures(torch.cat(images).to(device), shelf.factors[rows].to(device))
+
+    def changed(self, change: str) -> "Pictures":
+        """The same with their other properties changed at random."""
+        rng = seeded("changed", device=self.images.device)
+        return Pictures(changed(self.images, change, rng), self.factors)
+
+    def halves(self) -> tuple["Pictures", "Pictures"]:
+        """Four fifths and one fifth of each combination; of two to four pictures, one is the
+        fifth."""
+        number = torch.empty_like(self.kind)
+        number[self.order] = torch.arange(len(self.kind), device=self.kind.device)
+        number, count = number - self.start[self.kind], self.count[self.kind]
+        held = (number % 5 == 4) | ((count < 5) & (count > 1) & (number == count - 1))
+        return self.where(~held), self.where(held)
 
     def among(self, kinds: Sequence[Composition]) -> Bool[Tensor, "n"]:
         table = torch.tensor(kinds, device=self.factors.device).reshape(-1, self.factors.shape[1])
@@ -111,30 +135,33 @@ class Trainer:
         self.task, self.work, self.device = task, work, work.runtime.device
         self.factors, self.rejects = len(task.world.space.factors), True
 
-    def choose(
-        self, data: Pictures, test: Pictures, left: Sequence[Composition]
-    ) -> tuple[list[str], list[Row]]:
-        """The change for every factor: the one with the best accuracy on left-out combinations,
-        then on held-out pictures; of equals the largest. Rows say how well each factor is read."""
-        inside = data.where(~data.among(left)) if left else data
-        unknown = data.where(data.among(left)) if left else test
-        known = test.where(~test.among(left)) if left else test
-        tried = {}
+    def choose(self, data: Pictures, left: Sequence[Composition]) -> tuple[list[str], list[Row]]:
+        """The change for every factor: of those after which it can still be read the one with the
+        best accuracy on left-out combinations, then on pictures set aside; of equals the largest.
+        Every second left-out combination takes no part in the choice: rows say how well each
+        factor is read on those."""
+        inside, aside = data.where(~data.among(left)).halves()
+        deciding = data.where(data.among(left[::2])) if left else aside
+        fresh = data.where(data.among(left[1::2] or left))
+        tried, unread = {}, {}
         for change in CHANGES:
             with_reject = change == CHANGES[0]
             net = self.train(self.net(), inside, [change] * self.factors, with_reject)
+            every, shown = range(self.factors), aside.changed(change)
             tried[change] = [
-                (right(net, k, unknown), right(net, k, known)) for k in range(self.factors)
+                (right(net, k, shown) >= READABLE, right(net, k, deciding), right(net, k, aside))
+                for k in every
             ]
+            unread[change] = [right(net, k, fresh) for k in every]
             if with_reject:
                 probe = FactorProbe("open-set", net)
-                refused = (probe(unknown.images) < 0).all(1).float().mean()
+                refused = (probe(deciding.images) < 0).all(1).float().mean()
                 self.rejects = not float(refused) > REFUSES
         best = [max(CHANGES, key=lambda c: _rank(*tried[c][k])) for k in range(self.factors)]
         names = [f.name for f in self.task.world.space.factors]
         rows = [
-            {"kind": "left out", "factor": name, "change": c, "n": len(unknown.factors) if left else 0,
-             "left_out": float(tried[c][k][0]) if left else None, "held_out": float(tried[c][k][1])}
+            {"kind": "left out", "factor": name, "change": c, "n": len(fresh.factors),
+             "left_out": float(unread[c][k]) if left else None, "fresh": len(left) > 1}
             for k, (name, c) in enumerate(zip(names, best, strict=True))
         ]  # fmt: skip
         return best, rows
@@ -177,8 +204,8 @@ class Trainer:
         return F.binary_cross_entropy_with_logits(logit, is_bad.float())
 
 
-def _rank(unknown: Tensor, known: Tensor) -> tuple[float, float]:
-    return round(float(unknown), 2), round(float(known), 2)
+def _rank(readable: Tensor, unknown: Tensor, known: Tensor) -> tuple[bool, float, float]:
+    return bool(readable), round(float(unknown), 2), round(float(known), 2)
 
 
 @torch.no_grad()

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from recombine.config import UsageError, config
@@ -97,22 +97,38 @@ class Model:
     @cached_property
     def pool(self) -> tuple[Float[Tensor, "n c h w"], Condition]:
         """The training set, latents and full conditions, on the device."""
+        rng, index = self._pool_stream()
+        images, values = self.recipe.world.render(index, rng)
+        return self.codec.encode(images), self._described(index, values)
+
+    @cached_property
+    def streamed_pool(self) -> tuple[Int[Tensor, "n"], Condition]:
+        """The same training set where it does not fit into memory: rows of a folder."""
+        rng, index = self._pool_stream()
+        rows = self.recipe.world.pick(index, rng)
+        return rows, self._described(index, self.recipe.world.values(rows))
+
+    def _pool_stream(self) -> tuple[torch.Generator, Int[Tensor, "n k"]]:
         r = self.recipe
         index = torch.tensor(r.split.seen, device=self.device).repeat_interleave(r.pool, 0)
-        images, values = r.world.render(index, seeded(r.seed, "pool", device=self.device))
+        return seeded(r.seed, "pool", device=self.device), index
+
+    def _described(self, index: Int[Tensor, "n k"], values: Float[Tensor, "n v"]) -> Condition:
+        r = self.recipe
         given = r.world.canonical(index) if r.conditioning.mode == "centres" else values
-        return self.codec.encode(images), r.world.describe(index, given)
+        return r.world.describe(index, given)
 
     def batch(self, step: int) -> tuple[Tensor, Condition, Any]:
         """The batch after `step` updates: latents, conditions with some factors dropped, the loss's
         own randomness."""
         r, runtime = self.recipe, self.work.runtime
         rng = runtime.stream(r.seed, "batch", step)
-        latents, condition = self.pool
+        held, condition = self.streamed_pool if r.streams else self.pool
         pick = torch.randint(
-            len(latents), (runtime.share(r.train.batch),), generator=rng, device=rng.device
+            len(held), (runtime.share(r.train.batch),), generator=rng, device=rng.device
         )
-        x, condition = latents[pick], r.conditioning.drop(condition.rows(pick), r.world.space, rng)
+        x = self.codec.encode(r.world.images(held[pick])) if r.streams else held[pick]
+        condition = r.conditioning.drop(condition.rows(pick), r.world.space, rng)
         return x, condition, r.objective.draw(x.shape, rng)
 
     def denoiser(self) -> Denoiser:

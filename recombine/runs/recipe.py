@@ -3,13 +3,14 @@ Pure data."""
 
 import math
 from dataclasses import field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from recombine.config import ALWAYS, UsageError, config
-from recombine.limits import allow, check_memory, check_time
+from recombine.limits import allow, check_memory, check_time, memory
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.net_config import NetConfig, Shape
@@ -171,9 +172,9 @@ class Recipe:
         """Refused with an estimate where it cannot fit, or would never end: a lower bound of what
         training set, samples, batch and weights take."""
         e, t = self.evaluation, self.train
-        picture = 4 * (math.prod(self.world.image_shape) + math.prod(self.shape))
-        pictures = len(self.split.seen) * self.pool + self.world.space.count * e.samples + t.batch
-        check_memory(picture * pictures + COPIES * weights, "this run")
+        held = 0 if self.streams else len(self.split.seen) * self.pool
+        pictures = held + self.world.space.count * e.samples + t.batch
+        check_memory(self._picture_bytes * pictures + COPIES * weights, "this run")
         check_time(6.0 * weights / 4 * t.batch * t.steps, "this run")
 
     def _check_guidance(self) -> None:
@@ -191,6 +192,20 @@ class Recipe:
                 "conditioning.dropout to "
                 f"{UNCONDITIONAL ** (1 / factors):.2g} or more, with dropped=null"
             )
+
+    @property
+    def _picture_bytes(self) -> int:
+        """Of a picture and its latent."""
+        return 4 * (math.prod(self.world.image_shape) + math.prod(self.shape))
+
+    @cached_property
+    def streams(self) -> bool:
+        """Whether training pictures are read batch by batch: those of a folder, where the whole
+        training set would take more than a quarter of the memory that is free. The batches are the
+        same either way."""
+        if not isinstance(self.world, Folder):
+            return False
+        return 4 * self._picture_bytes * len(self.split.seen) * self.pool > memory()
 
     @property
     def shape(self) -> Shape:

@@ -43,6 +43,10 @@ def evaluate(
         Path | None, typer.Option(help="Where files go; default: out/evaluate/NAME.")
     ] = None,
     device: DeviceOption = "auto",
+    trust_code: Annotated[
+        bool,
+        typer.Option("--trust-code", help="Run the Python code that a pipeline's folder holds."),
+    ] = False,
 ) -> None:
     """Does this model compose? Seen and per-level accuracy with intervals, a page, rows."""
     if not 0 <= fail_under <= 1:
@@ -50,9 +54,10 @@ def evaluate(
     from recombine.scoring.evaluate import evaluate as score
 
     chosen = tuple(filter(None, map(str.strip, factors.split(","))))
+    options = {"trust_code": True} if trust_code else {}
     result = score(
         source, data, template=template, probe=probe, split=split, factors=chosen, n=n, seed=seed,
-        out=out, device=device,
+        out=out, device=device, **options,
     )  # fmt: skip
     print(result)
     if failed := result.below(fail_under):

@@ -9,7 +9,7 @@ from recombine.analysis.levels import level_name
 from recombine.plots.style import LEVELS
 from recombine.scoring.score import by_level
 from recombine.scoring.sheet import ACROSS, FRAME, SIDE
-from recombine.store import write_atomic
+from recombine.store import Row, write_atomic
 
 
 def render(template: str, **values: Any) -> str:
@@ -22,6 +22,15 @@ def render(template: str, **values: Any) -> str:
 
 def share(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
+
+
+def held_out(rows: list[Row], probe: str, factor: str) -> float | None:
+    """How often a factor is read on real pictures that neither trained nor chose the probe."""
+    real = [
+        r for r in rows if (r["kind"], r["probe"]) == ("probe", probe) and r.get(factor) is not None
+    ]
+    count = sum(r["n"] for r in real)
+    return sum(r[factor] * r["n"] for r in real) / count if count else None
 
 
 def write_page(result: Any, path: Path) -> None:
@@ -41,7 +50,9 @@ def write_page(result: Any, path: Path) -> None:
                 if r["kind"] == "probe" and r["probe"] == result.primary
             },
             left_out=[
-                r for r in result.rows if r["kind"] == "left out" and r["probe"] == result.primary
+                r | {"held_out": held_out(result.rows, result.primary, r["factor"])}
+                for r in result.rows
+                if r["kind"] == "left out" and r["probe"] == result.primary
             ],
             place=rows,
             cell=SIDE + 2 * FRAME,

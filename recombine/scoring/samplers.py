@@ -16,13 +16,13 @@ from PIL import Image
 
 from recombine.config import UsageError
 from recombine.scoring.prompts import labels_of
-from recombine.store import write_atomic
+from recombine.store import read_json, write_atomic, write_json
 from recombine.worlds.datasets.dataset import Picture, as_rgb
 from recombine.worlds.factors import Composition, FactorSpace
 
 Labels = list[dict[str, str]]
 Sampler = Callable[[Labels, int, int], Any]
-TABLE = "metadata.csv"
+TABLE, NOTE = "metadata.csv", "begun.json"
 
 
 def find_function(text: str, what: str) -> Callable[..., Any]:
@@ -119,13 +119,14 @@ def sample_into(
     seed: int,
     log: Callable[[str], None],
 ) -> Path:
-    """`count` pictures of each composition as PNG files, and a table; compositions whose pictures
-    are all there are not sampled again. The table, written last, makes the folder a dataset."""
-    rows = []
+    """`count` pictures of each composition as PNG files, and a table. The table, written last, makes
+    the folder a dataset. What was interrupted goes on; what was finished is drawn anew, since the
+    model may have changed."""
+    rows, going_on = [], _begin(folder, {"source": name, "seed": seed, "n": count})
     for number, c in enumerate(compositions):
         label = labels_of(space, c)
         names = ["-".join((*map(str, c), f"{i:04}.png")) for i in range(count)]
-        if not all((folder / one).is_file() for one in names):
+        if not (going_on and all((folder / one).is_file() for one in names)):
             log(f"{name}: {space.describe(c)} ({number + 1} of {len(compositions)})")
             for one, picture in zip(
                 names, drawn(sampler, name, label, count, seed + number), strict=True
@@ -138,6 +139,15 @@ def sample_into(
     table.writerows(rows)
     write_atomic(folder / TABLE, text.getvalue())
     return folder
+
+
+def _begin(folder: Path, facts: dict[str, Any]) -> bool:
+    """Whether an interrupted evaluation of the same source goes on; else a new one is begun."""
+    note = folder / NOTE
+    going_on = note.is_file() and not (folder / TABLE).exists() and read_json(note) == facts
+    (folder / TABLE).unlink(missing_ok=True)
+    write_json(note, facts)
+    return going_on
 
 
 def drawn(

@@ -22,6 +22,8 @@ TRUST = 0.9
 """The accuracy on real pictures, of each factor, below which a probe is refused."""
 SHOWN = 4
 """Of what was drawn instead, the most frequent are listed."""
+SHRINK = 4.0
+"""Pictures of the level's mean that are added to a composition's own, for its variance alone."""
 Index = Int[np.ndarray, "n k"]
 
 
@@ -123,17 +125,19 @@ def by_level(rows: Iterable[Row]) -> dict[int, list[Row]]:
 
 def level_estimate(rows: Sequence[Row]) -> dict[str, Any]:
     """The mean over a level's compositions that have pictures, each counting alike, with a 95 %
-    interval: Wilson's, for as many pictures as would know a share as well as the Beta posteriors
-    (Jeffreys) of these compositions know their mean."""
+    interval: Wilson's, for as many pictures as would know one share as well as these know their
+    mean. The variance of each composition is that of its share drawn towards the mean of all, as if
+    SHRINK more pictures had shown it: one or two pictures do not show how sure they are."""
     there = [(round(r["joint"] * r["n"]), r["n"]) for r in rows if r["n"]]
     if not there:
         return {"mean": None, "low": 0.0, "high": 1.0, "n": 0, "compositions": 0, "of": len(rows)}
     hits, n = np.array(there, float).T
-    a, b = hits + 0.5, n - hits + 0.5
-    likely = (a / (a + b)).mean()
-    variance = (a * b / ((a + b) ** 2 * (a + b + 1))).sum() / len(n) ** 2
-    mean, as_many = float((hits / n).mean()), float(likely * (1 - likely) / variance - 2)
-    low, high = wilson_of_share(mean, as_many)
+    mean = float((hits / n).mean())
+    as_many = len(n) ** 2 / (1 / n).sum()  # where all rates are equal
+    if 0 < mean < 1:
+        share = (hits + SHRINK * mean) / (n + SHRINK)
+        as_many = mean * (1 - mean) * len(n) ** 2 / (share * (1 - share) / n).sum()
+    low, high = wilson_of_share(mean, float(as_many))
     facts = {"n": int(n.sum()), "compositions": len(there), "of": len(rows)}
     return {"mean": mean, "low": low, "high": high, **facts}
 

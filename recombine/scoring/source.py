@@ -17,6 +17,9 @@ from recombine.worlds.datasets.dataset import Dataset
 from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import FactorSpace
 
+CHECKED = 2
+"""Pictures that a model draws before a probe is trained: a fixed number of them is found out."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -58,7 +61,7 @@ def _pipeline(text: str, template: str, device: str, options: dict[str, Any]) ->
 
 
 def check_source(source: Source, template: str, space: FactorSpace, seed: int) -> Sampler | None:
-    """Open what draws and let it draw one picture, before a probe is trained."""
+    """Open what draws and let it draw two pictures, before a probe is trained."""
     if source.is_pipeline and not template:
         fields = " ".join(f"{{{f.name}}}" for f in space.factors)
         raise UsageError(
@@ -69,7 +72,7 @@ def check_source(source: Source, template: str, space: FactorSpace, seed: int) -
     if source.draws is None:
         return None
     sampler = source.draws()
-    drawn(sampler, source.name, labels_of(space, space.compositions[0]), 1, seed)
+    drawn(sampler, source.name, labels_of(space, space.compositions[0]), CHECKED, seed)
     return sampler
 
 

@@ -113,7 +113,7 @@ STUDY = Study(
     cost={
         "smoke": "10 s, one core",
         "laptop": "30 min, one core (estimated from single steps)",
-        "full": "2 min a seed on one H200 (estimated, not run yet)",
+        "full": "4 min a seed on one H200 (estimated from 8 PFLOP of training, not run yet)",
     },
     settings=settings,
     jobs=jobs,

@@ -106,18 +106,31 @@ class Folder(World):
         return {tuple(c): n for c, n in zip(which.tolist(), counts.tolist(), strict=True)}
 
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
-        shelf = _resident(self, _stamp(self.path, self.table), rng.device)
-        factors = factors.to(rng.device)
+        rows = self.pick(factors, rng)
+        return Rendered(self.images(rows), self.values(rows))
+
+    def pick(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Int[Tensor, "b"]:
+        """A row of the table for each composition, at random among those that show it."""
+        shelf, factors = self._on(rng.device), factors.to(rng.device)
         have, want = codes(shelf.factors, shelf.space), codes(factors, shelf.space)
         first, end = torch.searchsorted(have, want), torch.searchsorted(have, want, right=True)
         absent = (shelf.factors[first.clamp(max=len(have) - 1)] != factors).any(1)
         if absent.any():
             missing = tuple(factors[absent][0].tolist())
             raise UsageError(f"{self.path}: has no picture of {shelf.space.describe(missing)}")
-        pick = (
-            first + (torch.rand(len(want), generator=rng, device=rng.device) * (end - first)).long()
-        )
-        return Rendered(shelf.images(pick), shelf.values[pick])
+        share = torch.rand(len(want), generator=rng, device=rng.device)
+        return first + (share * (end - first)).long()
+
+    def images(self, rows: Int[Tensor, "b"]) -> Float[Tensor, "b c h w"]:
+        """The pictures of some rows."""
+        return self._on(rows.device).images(rows)
+
+    def values(self, rows: Int[Tensor, "b"]) -> Float[Tensor, "b v"]:
+        """The numbers of some rows."""
+        return self._on(rows.device).values[rows]
+
+    def _on(self, device: torch.device) -> Shelf:
+        return _resident(self, _stamp(self.path, self.table), device)
 
     def read(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
         raise UsageError(
@@ -126,7 +139,7 @@ class Folder(World):
 
     def canonical(self, factors: Int[Tensor, "b k"]) -> Float[Tensor, "b v"]:
         """Every factor's numbers, averaged over all pictures that share its value."""
-        shelf = _resident(self, _stamp(self.path, self.table), factors.device)
+        shelf = self._on(factors.device)
         blocks = shelf.values.split(shelf.space.dims, 1)
         means = []
         for k, (block, size) in enumerate(zip(blocks, shelf.space.sizes, strict=True)):

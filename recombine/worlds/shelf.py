@@ -11,6 +11,8 @@ import hashlib
 import itertools
 import math
 import os
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -32,6 +34,8 @@ LARGEST = float(np.finfo(np.float32).max)
 Reader = Callable[[Iterable[int]], Iterator[UInt8[np.ndarray, "h w 3"]]]
 TABLE = "factors.csv"
 """The table of a folder where none is named; without it the folder may have any other layout."""
+HELD = 8
+"""Pictures are held in memory where so many times their bytes are free."""
 TOGETHER = 2_000
 """Rows that are read at a time."""
 
@@ -65,13 +69,18 @@ class Shelf(NamedTuple):
     values: Float[Tensor, "n v"]
     content: str
 
+    on_disk: bool = False
+    """Whether the pictures are a file that is mapped into memory, since they do not fit."""
+
     def to(self, device: torch.device) -> "Shelf":
-        moved = ("pictures", "picture", "factors", "values")
+        """All of it on a device; pictures that are on disk stay there."""
+        moved = ("picture", "factors", "values", *(() if self.on_disk else ("pictures",)))
         return self._replace(**{k: getattr(self, k).to(device) for k in moved})
 
     def images(self, rows: Tensor) -> Float[Tensor, "b 3 h w"]:
         """The pictures of some rows, in [0, 1]."""
-        return self.pictures[self.picture[rows]].float() / 255
+        which = self.picture[rows]
+        return self.pictures[which.to(self.pictures.device)].to(which.device).float() / 255
 
 
 def load(root: Path, table: str, wanted: tuple[str, ...], size: int | None, most: int = 0) -> Shelf:
@@ -80,14 +89,16 @@ def load(root: Path, table: str, wanted: tuple[str, ...], size: int | None, most
     listing = some_of(read_listing(root, table, wanted), most)
     head = _table_digest(root / table, listing)
     digests, pictures = _pictures(root, listing, size)
+    on_disk = isinstance(pictures, np.memmap)
     order = codes(torch.from_numpy(listing.factors), listing.space).argsort(stable=True)
     parts = (listing.file, listing.factors, listing.values)
     picture, factors, values = (torch.from_numpy(part)[order] for part in parts)
     content = hashlib.sha256(head)
     for file in listing.file.tolist():
         content.update(digests[file])
-    shown = torch.from_numpy(pictures).permute(0, 3, 1, 2).contiguous()
-    return Shelf(listing.space, shown, picture, factors, values, content.hexdigest()[:16])
+    shown = torch.from_numpy(pictures).permute(0, 3, 1, 2)
+    shown = shown if on_disk else shown.contiguous()
+    return Shelf(listing.space, shown, picture, factors, values, content.hexdigest()[:16], on_disk)
 
 
 def _table_digest(path: Path, listing: Listing) -> bytes:
@@ -130,15 +141,19 @@ def part(shelf: Shelf, name: str) -> Shelf:
     where there are three or four."""
     if name == "all":
         return shelf
-    _, place, count = shelf.factors.unique_consecutive(
-        dim=0, return_inverse=True, return_counts=True
-    )
-    number = torch.arange(len(place)) - (count.cumsum(0) - count)[place]
-    held = (number % 5 == 4) | ((count[place] < 5) & (count[place] > 2) & (number == 2))
+    number, count = places(shelf.factors)
+    held = (number % 5 == 4) | ((count < 5) & (count > 2) & (number == 2))
     mask = held if name == "held-out" else ~held
     return shelf._replace(
         picture=shelf.picture[mask], factors=shelf.factors[mask], values=shelf.values[mask]
     )
+
+
+def places(factors: Int[Tensor, "n k"]) -> tuple[Int[Tensor, "n"], Int[Tensor, "n"]]:
+    """Of rows in the order of their combinations: each one's number in its combination, and how
+    many that has."""
+    _, place, count = factors.unique_consecutive(dim=0, return_inverse=True, return_counts=True)
+    return torch.arange(len(place)) - (count.cumsum(0) - count)[place], count[place]
 
 
 def codes(factors: Int[Tensor, "n k"], space: FactorSpace) -> Int[Tensor, "n"]:
@@ -303,19 +318,11 @@ def _agreeing(files: list[str], file: np.ndarray, index: np.ndarray, where: str)
 def _pictures(
     root: Path, listing: Listing, size: int | None
 ) -> tuple[list[bytes], UInt8[np.ndarray, "m h w 3"]]:
-    """The digest of every file and its picture as RGB; refused where all together do not fit into
-    memory."""
+    """The digest of every file and its picture as RGB."""
     digests, kept = [], None
     for i, (name, image, digest) in enumerate(read_pictures(root, listing, size)):
         if kept is None:
-            need = len(listing.files) * image.nbytes
-            if 2 * need > memory():  # once as they are read, once as tensors
-                raise UsageError(
-                    f"{root}: {len(listing.files):,} pictures of {image.shape[1]}x{image.shape[0]} "
-                    f"need {amount(2 * need)} of memory, and {amount(memory())} are free; set a "
-                    "smaller size"
-                )
-            first, kept = name, np.empty((len(listing.files), *image.shape), np.uint8)
+            first, kept = name, room_for((len(listing.files), *image.shape), str(root))
         if image.shape != kept.shape[1:]:
             here, there = (f"{s[1]}x{s[0]}" for s in (image.shape, kept.shape[1:]))
             raise UsageError(
@@ -325,6 +332,25 @@ def _pictures(
         kept[i] = image
         digests.append(digest)
     return digests, kept
+
+
+def room_for(shape: tuple[int, ...], where: str) -> UInt8[np.ndarray, "m h w 3"]:
+    """An array for so many pictures: in memory, or, where it would take more than an eighth of what
+    is free (every worker has its own, first as read and then as a tensor), a file that is mapped
+    into memory and goes with the process. UsageError where the disk has no room either."""
+    need = math.prod(shape)
+    if HELD * need <= memory():
+        return np.empty(shape, np.uint8)
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    if need > free:
+        raise UsageError(
+            f"{where}: {shape[0]:,} pictures of {shape[2]}x{shape[1]} take {amount(need)}, which fit "
+            f"neither into memory nor into {folder} ({amount(free)} are free); set a smaller size, or "
+            "TMPDIR to a larger disk"
+        )
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.memmap(file, np.uint8, "w+", shape=shape)
 
 
 def read_pictures(

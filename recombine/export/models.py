@@ -1,35 +1,32 @@
-"""What leaves the laboratory: a trained model as a diffusers pipeline, a world as a folder of
-pictures or as Parquet."""
+"""A trained model as a folder that diffusers opens: code, weights, card."""
 
-import json
-from collections.abc import Iterator
-from io import BytesIO, StringIO
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
-from recombine.bridge.hub import CAPTIONS, LABELS, NOISING, TOKENS, Exported, card
-from recombine.config import UsageError, find_class, from_json, nearest, tags_in, to_json
+from recombine.bridge.hub import CAPTIONS, LABELS, LAYOUTS, NOISING, TOKENS, Exported, card
+from recombine.config import UsageError, from_json, to_json
+from recombine.export.worlds import check_new
 from recombine.nets.text_unet import TextUNet
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Guided
 from recombine.pipeline.job import Task, Work, folder_of
-from recombine.rng import seeded
 from recombine.runs.captions import CaptionModel, CaptionRun
 from recombine.runs.models import Model, ModelRun
+from recombine.runs.scenes import SceneModel, SceneRun
 from recombine.runtime import Runtime
-from recombine.store import Row, read_json, write_atomic
+from recombine.store import Row, read_json
 from recombine.tokenizers.autoencoder import AutoencoderNet, TrainedCodec
-from recombine.worlds.captions import LENGTH, VOCABULARY, Caption, Captions, spelled, tokens_of
+from recombine.worlds.captions import LENGTH, VOCABULARY, Caption, tokens_of
 from recombine.worlds.factors import Condition, Split
+from recombine.worlds.folder import Folder
+from recombine.worlds.layout import Layout
 from recombine.worlds.world import World
 
-AT_ONCE = 512
-"""Pictures of a world that are rendered together."""
+MODELS = (ModelRun.noun, CaptionRun.noun, SceneRun.noun)
 STATISTICS = ("latent_mean", "latent_std")
 LEARNED_CODEC = {
     "autoencoder": "AutoencoderNet(TOKENIZER, CHANNELS)",
@@ -37,15 +34,33 @@ LEARNED_CODEC = {
 }
 
 
+def find_run(path: Path) -> Path:
+    """The folder of a run: itself, or that of the only model of a study's folder."""
+    if not (path / "study.json").is_file():
+        return path
+    runs = read_json(path / "study.json").get("runs", [])
+    models = {r["digest"]: r["label"] for r in runs if r["noun"] in MODELS}
+    if not models:
+        raise UsageError(f"{path}: this study has trained no model that can be exported")
+    if len(models) > 1:
+        raise UsageError(f"{path}: has several models; say which one: {_listed(path, models)}")
+    return path.parent / "runs" / next(iter(models))
+
+
+def _listed(path: Path, models: dict[str, str]) -> str:
+    some = [f"{path.parent / 'runs' / name} ({label})" for name, label in models.items()]
+    return ", ".join(some[:4]) + (", ..." if len(some) > 4 else "")
+
+
 def open_run(path: Path) -> tuple[Task, Work]:
     """The task of a finished run, given its folder, and the way to what it left."""
     if not (path / "config.json").is_file():
         raise UsageError(f"{path}: is no run; it has no config.json")
     task = from_json(read_json(path / "config.json").get("config"))
-    if not isinstance(task, (ModelRun, CaptionRun)):
+    if not isinstance(task, (ModelRun, CaptionRun, SceneRun)):
         raise UsageError(
             f"{path}: holds {to_json(task)['type']}, not a model of pictures (run/model, "
-            "run/captions); nothing else can be exported"
+            "run/captions, run/scene); nothing else can be exported"
         )
     out = path.resolve().parents[1]
     if not folder_of(task, out).done or folder_of(task, out).path != path.resolve():
@@ -54,17 +69,12 @@ def open_run(path: Path) -> tuple[Task, Work]:
 
 
 def export_run(path: Path, folder: Path) -> None:
-    """The model of a run as a folder that diffusers opens."""
-    _check_new(folder)
-    task, work = open_run(path)
+    """The model of a run, or the only one of a study's folder, as a folder that diffusers opens."""
+    check_new(folder)
+    task, work = open_run(find_run(path))
     model = task.open(work)
-    made = _captions(model) if isinstance(model, CaptionModel) else _labels(model)
-    made.write(folder)
-
-
-def _check_new(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder}: is there already and not empty")
+    writers = {CaptionModel: _captions, SceneModel: _layouts, Model: _labels}
+    writers[type(model)](model).write(folder)
 
 
 def _common(net: torch.nn.Module, codec: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -72,7 +82,7 @@ def _common(net: torch.nn.Module, codec: Any) -> tuple[dict[str, Tensor], dict[s
     held = {**dict(net.named_buffers()), **net.state_dict()}
     tensors = {f"net.{name}": t for name, t in held.items()}
     if not isinstance(codec, TrainedCodec):
-        return tensors, {}
+        return tensors, {"codec": "TOKENIZER"}
     tensors |= {f"autoencoder.{name}": t for name, t in codec.net.state_dict().items()}
     return tensors | {"latent_mean": codec.mean, "latent_std": codec.std}, LEARNED_CODEC
 
@@ -98,13 +108,13 @@ def _labels(model: Model) -> Exported:
         constants=constants, tensors=tensors,
         net=f"OBJECTIVE.network(NET, CONDITIONING, SHAPE, SPACE, {codes})",
         methods=LABELS.replace("{sample}", NOISING if noising else TOKENS),
-        buffers=("canonical_values", *(STATISTICS if said else ())),
+        buffers=("canonical_values", *(STATISTICS if _codec(said) else ())),
         card=_label_card(model, example), **said,
     )  # fmt: skip
 
 
 def _codec(said: dict[str, Any]) -> tuple[Any, ...]:
-    return (AutoencoderNet, TrainedCodec) if said else ()
+    return (AutoencoderNet, TrainedCodec) if "autoencoder" in said else ()
 
 
 def _label_card(model: Model, example: str) -> str:
@@ -113,9 +123,17 @@ def _label_card(model: Model, example: str) -> str:
     seen = [f"seen in training: {space.describe(c)}" for c in split.seen]
     rows = [row for row in model.work.folder.rows() if row["kind"] == "accuracy"]
     table = accuracy_by_level(rows)
-    data = f"`{type(r.world).__name__}`: {space.words}; {r.pool} pictures of each seen composition."
+    data = f"{_pictures_of(r.world)}: {space.words}; {r.pool} pictures of each seen composition."
     use = f'images = pipe(["{example}"], generator=torch.Generator().manual_seed(0)).images'
-    return card(f"{type(r.objective).__name__} on {type(r.world).__name__}", data, seen, table, use)
+    title = f"{type(r.objective).__name__} on {_pictures_of(r.world)}"
+    return card(title.replace("`", ""), data, seen, table, use)
+
+
+def _pictures_of(world: World) -> str:
+    """Whose pictures they are, without the path of somebody's folder."""
+    if isinstance(world, Folder):
+        return f"the folder {Path(world.path).name} (digest {world.content})"
+    return f"`{type(world).__name__}`, rendered by recombine"
 
 
 def accuracy_by_level(rows: list[Row]) -> list[tuple[str, str]]:
@@ -157,100 +175,31 @@ def _captions(model: CaptionModel) -> Exported:
     )  # fmt: skip
 
 
-def find_world(name: str) -> World:
-    """A world by its short name, with its usual settings."""
-    known = sorted(tag.removeprefix("world/") for tag in tags_in("worlds") if "world/" in tag)
-    if name not in known:
-        raise UsageError(f"no world {name!r}; there are {', '.join(known)}{nearest(name, known)}")
-    try:
-        world = find_class(f"world/{name}", name)()
-    except TypeError:
-        raise UsageError(f"{name}: is no world with usual settings") from None
-    if not isinstance(world, World):
-        raise UsageError(f"{name}: its pictures have no factors to write beside them")
-    return world
-
-
-def drawn(
-    world: World, count: int, seed: int
-) -> Iterator[tuple[Float[Tensor, "b c h w"], list[Row]]]:
-    """Pictures of a world, every composition as often as any other, with their factors."""
-    table = torch.tensor(world.present)
-    for first in range(0, count, AT_ONCE):
-        rng, some = seeded(seed, "export", first), min(AT_ONCE, count - first)
-        if isinstance(world, Captions):
-            index = world.sample(some, rng)
-        else:
-            index = table[torch.randint(len(table), (some,), generator=rng)]
-        yield world.render(index, rng).images, described(world, index)
-
-
-def described(world: World, index: Int[Tensor, "b k"]) -> list[Row]:
-    """The names of the values of each picture; the caption too, where the world has captions."""
-    factors = world.space.factors
-    rows = [{f.name: f.values[i] for f, i in zip(factors, r, strict=True)} for r in index.tolist()]
-    if not isinstance(world, Captions):
-        return rows
-    texts = spelled(world.caption(index))
-    return [row | {"text": text} for row, text in zip(rows, texts, strict=True)]
-
-
-def export_world(
-    name: str,
-    folder: Path,
-    count: int,
-    seed: int = 0,
-    kind: Literal["imagefolder", "parquet"] = "imagefolder",
-) -> None:
-    """Pictures of a world as an imagefolder with metadata.csv, or as one Parquet file."""
-    if count < 1:
-        raise UsageError(f"--n {count}: must be positive")
-    world = find_world(name)
-    _check_new(folder)
-    rows: list[Row] = []
-    for images, some in drawn(world, count, seed):
-        for image, row in zip(images, some, strict=True):
-            rows.append(_kept(folder, len(rows), _png(image), row, kind))
-    if kind == "parquet":
-        _write_parquet(folder / "train.parquet", rows)
-    else:
-        write_atomic(folder / "metadata.csv", _csv(rows))
-
-
-def _png(image: Float[Tensor, "c h w"]) -> bytes:
-    from PIL import Image
-
-    buffer = BytesIO()
-    pixels = (255 * image.clamp(0, 1)).round().byte().permute(1, 2, 0).squeeze(-1).numpy()
-    Image.fromarray(pixels).save(buffer, "png")
-    return buffer.getvalue()
-
-
-def _kept(folder: Path, number: int, png: bytes, row: Row, kind: str) -> Row:
-    name = f"{number:07d}.png"
-    if kind == "parquet":
-        return {"image": {"bytes": png, "path": name}, **row}
-    path = folder / "images" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(png)
-    return {"file_name": f"images/{name}", **row}
-
-
-def _csv(rows: list[Row]) -> str:
-    import csv
-
-    text = StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _write_parquet(path: Path, rows: list[Row]) -> None:
-    """With what the datasets library needs to see pictures in the column of bytes."""
-    import polars as pl
-
-    kinds = {name: {"dtype": "string", "_type": "Value"} for name in rows[0] if name != "image"}
-    about = {"info": {"features": {"image": {"_type": "Image"}, **kinds}}}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pl.DataFrame(rows).write_parquet(path, metadata={"huggingface": json.dumps(about)})
+def _layouts(model: SceneModel) -> Exported:
+    """A model that is conditioned on locations."""
+    r, net = model.recipe, model.net
+    tensors, example = _common(net, None)[0], "0.25 0.5; 0.75 0.5"
+    constants = {
+        "SHAPE": r.world.image_shape, "OBJECTIVE": r.objective, "NET": r.net, "SLOTS": r.slots,
+        "ENCODER": r.layout_encoder, "SAMPLER": r.evaluation.solver,
+        "HALF": r.train.precision == "bfloat16",
+    }  # fmt: skip
+    rows = [row for row in model.work.folder.rows() if row["kind"] == "count"]
+    last = max((row["step"] for row in rows), default=0)
+    table = [
+        (f"{row['locations']} locations", f"{row['recall']:.2f}")
+        for row in rows
+        if row["step"] == last
+    ]
+    counts = ", ".join(map(str, r.world.counts))
+    use = f'images = pipe(["{example}"], generator=torch.Generator().manual_seed(0)).images'
+    return Exported(
+        run=model.work.folder.digest, title="a model of scenes", example=example,
+        things=(Layout,), constants=constants, tensors=tensors, methods=LAYOUTS,
+        net="NET.build(ENCODER, SHAPE)",
+        card=card(
+            "Scenes with objects at given locations",
+            f"`{type(r.world).__name__}`, rendered by recombine: {r.pool} pictures of {counts} objects.",
+            [f"seen in training: {counts} objects; more are prompted for in evaluation"], table, use,
+        ),
+    )  # fmt: skip
