@@ -296,6 +296,11 @@ HUGE_ELSEWHERE = {
 }
 
 
+def test_what_a_study_makes_of_changed_settings_is_refused_in_one_line():
+    with pytest.raises(UsageError, match=r"repair with average=1e300: betas .* must lie in"):
+        planned(Command(("repair",), "smoke", 1, ("average=1e300",)))
+
+
 @pytest.mark.parametrize("case", HUGE_ELSEWHERE, ids=" ".join)
 def test_scenes_and_theory_that_cannot_fit_are_refused_with_the_estimate(case):
     began = time.process_time()

@@ -1,5 +1,6 @@
 """Files are whole, runs are named and verified, and whatever was damaged is refused in one line."""
 
+import hashlib
 import json
 import os
 import stat
@@ -371,3 +372,24 @@ def test_a_run_is_its_place_and_its_name(run):
     assert "check" not in repr(run)
     with pytest.raises(FrozenInstanceError):
         run.digest = "x"
+
+
+def test_checksums_stay_as_they_are_so_that_older_runs_can_be_read(run):
+    finished(run)
+    made = json.loads((run.path / "done.json").read_text())
+    said = json.dumps({k: v for k, v in made.items() if k != "seal"}, sort_keys=True)
+    assert made["seal"] == hashlib.sha256(said.encode()).hexdigest()[:16]
+    rows = (run.path / "rows.jsonl").read_bytes()
+    assert made["files"]["rows.jsonl"] == hashlib.sha256(rows).hexdigest()
+    run.save_state(TENSORS, 2)
+    known = f"{len(rows)}:{hashlib.sha256(rows).hexdigest()[:16]}"
+    assert run.load_state().rows == known
+
+
+def test_removing_what_is_not_there_is_no_fault(run, monkeypatch):
+    run.erase()
+    run.erase()
+    assert not run.path.exists()
+    gone = run.path / ".rows.jsonl.x.tmp"  # another process has just removed it
+    monkeypatch.setattr(type(run.path), "glob", lambda *_: [gone])
+    run.sweep()

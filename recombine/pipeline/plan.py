@@ -78,13 +78,24 @@ def planned(command: Command) -> list[Planned]:
         fit = getattr(study, "fitting", None)
         fitted = fit(plain, command.changes, command.scale) if fit and command.changes else ()
         settings = override(plain, *fitted, *command.changes)
-        one = len(tuple(study.jobs(settings, 1)))
+        one = len(_jobs(study, settings, 1, command.changes))
         allow("runs", one * command.seeds, f"{study.name} with {command.seeds:,} seeds")
-        jobs = tuple(of_seeds(study.jobs(settings, command.last_seed), command.first_seed))
+        every = _jobs(study, settings, command.last_seed, command.changes)
+        jobs = tuple(of_seeds(every, command.first_seed))
         for task in ancestors(job.task for job in jobs):
             task.check()
         made.append(Planned(study, settings, jobs, fitted))
     return made
+
+
+def _jobs(study: Any, settings: Any, seeds: int, changes: tuple[str, ...]) -> tuple[Job, ...]:
+    """A study's jobs. Settings that were changed may not fit what the study makes of them."""
+    try:
+        return tuple(study.jobs(settings, seeds))
+    except ValueError as error:
+        if isinstance(error, UsageError) or not changes:
+            raise
+        raise UsageError(f"{study.name} with {', '.join(changes)}: {error}") from None
 
 
 def of_seeds(jobs: Iterable[Job], first: int) -> list[Job]:

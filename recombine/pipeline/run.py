@@ -88,7 +88,8 @@ def _by_workers(
         path = replace(command, out=str(out)).write(folder / "plan.json")
         chosen.run(path, min(command.workers, len(todo)), runtime.log)
     failures = known_failures(folder / "failed")
-    rmtree(folder, ignore_errors=True)
+    if engine == "local" or not failures:  # a cluster's logs say more of what failed
+        rmtree(folder, ignore_errors=True)
     for plan in plans:
         if not missing(plan.tasks, out):
             yield plan
