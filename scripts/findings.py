@@ -11,10 +11,10 @@ from claim_tables import number, shown
 TEXTS = (
     "**Label dropout destroys composition whatever a model outputs** (in paper A's setting; a lead, "
     "with four seeds). With a tenth of the labels left out in training, level-2 accuracy falls in "
-    "all four families: MaskGIT from [G7: maskgit] to [G6: maskgit, dropout], by [G7: maskgit - maskgit, "
-    "dropout, level 2]; DiT from [G8: dit] to [G8: dit, dropout], by [G8: dit - dit, dropout, level "
-    "2]; MAR from [G10: mar] to [G9: mar, dropout]; GIVT from [G10: givt] to [G9: givt, dropout] "
-    "([G7], [G8]). [More](docs/pictures.md)",
+    "all four families: MaskGIT from [G7: maskgit] to [G6: maskgit, dropout], by [G7: maskgit - "
+    "maskgit, dropout, level 2] ([G7]); DiT from [G8: dit] to [G8: dit, dropout], by [G8: dit - dit, "
+    "dropout, level 2] ([G8]); MAR from [G10: mar] to [G9: mar, dropout]; GIVT from [G10: givt] to "
+    "[G9: givt, dropout]. [More](docs/pictures.md)",
     "**Within-class jitter decides composition.** With 3-4x the usual jitter of colour and size, "
     "level-2 accuracy rises (DiT from [B10: dit, none] without jitter) to: DiT [B18: dit, wide, level 2], MAR "
     "[B18: mar, wide, level 2], MaskGIT [B18: maskgit, wide, level 2], GIVT [B18: givt, wide, "
