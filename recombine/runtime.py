@@ -181,7 +181,7 @@ def find_device(name: str) -> torch.device:
     if name == "cpu":
         return torch.device("cpu")
     kind, _, number = name.partition(":")
-    if kind != "cuda" or (number and not number.isdigit()):
+    if kind != "cuda" or (number and not (number.isascii() and number.isdigit())):
         raise UsageError(f"--device {name}: not one of auto, cpu, cuda, cuda:N")
     count = torch.cuda.device_count()
     if int(number or 0) >= count:

@@ -90,6 +90,8 @@ def main(count: int, seed: int = 0) -> int:
         Path("x.py").write_text("study = 3\n")
         for i in range(count):
             arguments = line(rng, paths)
+            if i and i % 250 == 0:
+                print(f"{i} command lines, {wrong} with a fault", flush=True)
             if found := outcome(arguments):
                 wrong += 1
                 print(f"{i}: {[a[:80] for a in arguments]}\n{found[-1500:]}", flush=True)

@@ -60,6 +60,8 @@ def damage(folder: Path, outside: Path, rng: random.Random) -> str:
             path.mkdir()
     elif kind == "links":
         name = rng.choice(("figures", "samples"))
+        if (folder / name).is_symlink():
+            (folder / name).unlink()
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).symlink_to(outside)
     else:
@@ -72,6 +74,8 @@ def damage(folder: Path, outside: Path, rng: random.Random) -> str:
 def main(count: int, seed: int = 0) -> int:
     rng, wrong = random.Random(seed), 0
     for i in range(count):
+        if i and i % 100 == 0:
+            print(f"{i} folders, {wrong} with a fault", flush=True)
         with tempfile.TemporaryDirectory() as place:
             root, outside = Path(place) / "results", Path(place) / "outside"
             outside.mkdir()

@@ -214,3 +214,31 @@ def test_what_looks_at_the_disk_does_so_last_and_only_where_something_is_set():
     made = override(Holder(), "one.path=a")
     assert made.one == OnDisk("a", "of a")
     assert made.many == (OnDisk("", "of "),)
+
+
+class Shape:
+    """What two configs have in common."""
+
+
+@config("test/round")
+class Round(Shape):
+    radius: float = 1.0
+
+
+@config("test/square")
+class Square(Shape):
+    side: float = 1.0
+
+
+@config("test/drawn")
+class Drawn:
+    shape: Shape = Round()
+    n: int = 1
+
+
+def test_a_field_of_a_config_that_was_just_put_in_can_be_set():
+    made = override(Drawn(), 'shape={"type":"test/square"}', "shape.side=3")
+    assert made == Drawn(Square(3.0))
+    assert override(Drawn(), "radius=2", "n=4") == Drawn(Round(2.0), 4)
+    with pytest.raises(UsageError, match="no field 'radius' in test/square; it has side"):
+        override(Drawn(), 'shape={"type":"test/square"}', "shape.radius=3")

@@ -34,7 +34,7 @@ from recombine.report.sheets import size_of
 from recombine.report.site import write_site
 from recombine.rng import seeded
 from recombine.runs.models import Model
-from recombine.runtime import Runtime
+from recombine.runtime import Runtime, find_device
 from recombine.store import RunFolder
 from recombine.studies import find
 from recombine.studies.study import Study
@@ -294,6 +294,12 @@ HUGE_ELSEWHERE = {
     ("local-scores", "fit_steps=1000000000000000"): "days for 1e+15 steps of a microsecond",
     ("interactions", "steps=1000000000000"): "exact model needs at least 32 TB",
 }
+
+
+@pytest.mark.parametrize("name", ["cuda:²", "cuda:-1", "cuda:١", "cuda:1.5", "tpu", "cuda:x"])
+def test_a_device_that_is_none_is_refused(name):
+    with pytest.raises(UsageError, match="not one of auto, cpu, cuda, cuda:N"):
+        find_device(name)
 
 
 def test_what_a_study_makes_of_changed_settings_is_refused_in_one_line():

@@ -386,6 +386,17 @@ def test_checksums_stay_as_they_are_so_that_older_runs_can_be_read(run):
     assert run.load_state().rows == known
 
 
+def test_the_checksum_of_tensors_is_that_of_names_shapes_owner_and_numbers(run):
+    run.save_model({"b": torch.ones(2), "a": torch.zeros(3, 2)}, 4)
+    data = (run.path / "model.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    owner, _, known = header.pop("__metadata__")["run"].partition(" sha256 ")
+    assert owner == f"{run.digest} step 4"
+    named = json.dumps([owner, header], sort_keys=True).encode()
+    assert known == hashlib.sha256(named + data[8 + size :]).hexdigest()
+
+
 def test_removing_what_is_not_there_is_no_fault(run, monkeypatch):
     run.erase()
     run.erase()
