@@ -69,6 +69,15 @@ def test_results_of_something_else_are_refused(key, apart, tmp_path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_variants_that_were_run_later_are_added(apart, tmp_path) -> None:
+    for folder, variants in zip(apart, (["a", "b"], ["b", "c"]), strict=True):
+        facts = read_json(folder / "study.json")
+        facts["settings"]["variants"] = variants
+        write_json(folder / "study.json", facts)
+    joined = read_json(join(list(apart), tmp_path / "out", "here") / "study.json")
+    assert joined["settings"]["variants"] == ["a", "b", "c"]
+
+
 def test_an_earlier_folder_is_not_overwritten(apart, tmp_path) -> None:
     goal = tmp_path / "out" / "colours"
     goal.mkdir(parents=True)

@@ -308,6 +308,19 @@ def test_a_tokenizer_may_learn_from_other_pictures_than_the_model():
         replace(other, tokenizer_world=Shapes2D(size=28, colors=("red", "green"))).check()
 
 
+def test_labels_are_dropped_each_by_itself_or_all_together():
+    world, index = Shapes2D(), torch.zeros(4000, 3, dtype=torch.long)
+    condition = world.describe(index, world.canonical(index))
+    apart, together = (
+        Conditioning("quantised", 0.2, dropped=how).drop(condition, world.space, seeded(1)).present
+        for how in ("null", "together")
+    )
+    assert set(together.sum(1).tolist()) == {0, 3}
+    assert {0, 1, 2, 3} >= set(apart.sum(1).tolist()) > {1, 2, 3}
+    for present in (apart, together):
+        assert present.float().mean() == pytest.approx(0.8, abs=0.02)
+
+
 def test_dropping_to_zero_gives_a_whole_batch_the_first_class():
     world, how = Shapes2D(), Conditioning("quantised", 0.5, dropped="zero")
     index = torch.ones(64, 3, dtype=torch.long)

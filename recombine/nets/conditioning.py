@@ -15,9 +15,10 @@ class Conditioning:
     """`mode`: `continuous` embeds true values with an MLP and factors without them by index;
     `quantised` embeds every factor by its class index; `centres` embeds values with the MLP, but
     training gives the centre of the picture's class in place of its true value.
-    `dropout`: how often training drops a factor. `dropped`: to a learned `null`, per picture; or to
-    `zero`, for a whole batch at once, as in public code of paper A. For a class, zero is not
-    "unknown" but the first class, so this gives the model a false label.
+    `dropout`: how often training drops a factor. `dropped`: to a learned `null`, each factor of
+    each picture by itself; `together`, the same for all factors of a picture at once, as guided
+    models are trained; or to `zero`, for a whole batch at once, as in public code of paper A. For a
+    class, zero is not "unknown" but the first class, so this gives the model a false label.
     `embedding_scale`: `balanced` embeds all factors at the same scale (values in units of the
     distance between classes, tables that start as large); `raw` takes values as they are and
     small tables, as DiT code commonly does. A factor embedded at a smaller scale is at first
@@ -28,7 +29,7 @@ class Conditioning:
     mode: Literal["continuous", "quantised", "centres"] = "continuous"
     dropout: float = 0.0
     embedding_scale: Literal["balanced", "raw"] = "balanced"
-    dropped: Literal["null", "zero"] = "null"
+    dropped: Literal["null", "together", "zero"] = "null"
     enters: Literal["adaln", "tokens"] = "adaln"
 
     def __post_init__(self) -> None:
@@ -39,13 +40,19 @@ class Conditioning:
         """The condition as training gives it, some factors dropped."""
         if not self.dropout:
             return condition
-        shape = (
-            condition.present.shape if self.dropped == "null" else (1, condition.present.shape[1])
-        )
-        keep = torch.rand(shape, generator=rng, device=rng.device) >= self.dropout
-        return (
-            condition.keep(keep) if self.dropped == "null" else condition.zeroed(keep, space.dims)
-        )
+        batch, factors = condition.present.shape
+        shape = {"null": (batch, factors), "together": (batch, 1), "zero": (1, factors)}
+        drawn = torch.rand(shape[self.dropped], generator=rng, device=rng.device)
+        keep = drawn >= self.dropout
+        if self.dropped == "zero":
+            return condition.zeroed(keep, space.dims)
+        return condition.keep(keep.expand(batch, factors))
+
+    def without(self, factors: int) -> float:
+        """The share of training pictures from which all factors are dropped."""
+        if self.dropped == "zero":
+            return 0.0
+        return self.dropout if self.dropped == "together" else self.dropout**factors
 
 
 TABLE_SCALE = {"balanced": 0.5, "raw": 0.02}

@@ -18,10 +18,12 @@ PANELS = (
     ("two factors away (level 2)", 2, PAPER),
     ("level 2 by the oracle", 2, "oracle"),
 )
-SERIES = (("", "all labels given", CYCLE[0]), (", dropout", "a tenth left out", CYCLE[1]))
+SERIES = (
+    ("", "all labels given", CYCLE[0]),
+    (", dropout", "each left out of a tenth", CYCLE[1]),
+    (", guidance", "all left out of a tenth", CYCLE[2]),
+)
 """What a variant's name ends with, what the legend calls it, its colour."""
-APART = 0.17
-"""How far the two series stand from the middle."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -38,14 +40,15 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
     )
     variants = variants_of(rows)
     families = list(dict.fromkeys(v.partition(", ")[0] for v in variants))
+    series = [s for s in SERIES if any(f + s[0] in variants for f in families)]
     with canvas(folder, figure, 1, len(PANELS), size=(12, 3.4), sharey=True) as axes:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
-            for ending, name, color in SERIES:
+            for i, (ending, name, color) in enumerate(series):
+                shift = (i - (len(series) - 1) / 2) * 0.75 / len(series)
                 for x, family in enumerate(families):
                     if family + ending in variants:
                         values = per_seed(rows, family + ending, level, probe=probe).values()
-                        place = x + (APART if ending else -APART)
-                        plot_seeds(axis, place, list(values), color, "" if x else name)
+                        plot_seeds(axis, x + shift, list(values), color, "" if x else name)
             axis.set_title(title)
             axis.set_xticks(range(len(families)), [display(f) for f in families])
             axis.grid(axis="x", visible=False)

@@ -178,7 +178,7 @@ class Recipe:
         check_time(6.0 * weights / 4 * t.batch * t.steps, "this run")
 
     def _check_guidance(self) -> None:
-        """Factors are dropped one by one, so all of them are gone in few pictures."""
+        """Where factors are dropped one by one, all of them are gone in few pictures."""
         given, conditioning, factors = (
             f"evaluation.guidance={self.evaluation.guidance}",
             self.conditioning,
@@ -186,11 +186,12 @@ class Recipe:
         )
         if not isinstance(self.objective, Noising):
             raise UsageError(f"{given}: only a diffusion is guided")
-        if conditioning.dropped != "null" or conditioning.dropout**factors < UNCONDITIONAL:
+        if conditioning.without(factors) < UNCONDITIONAL:
             raise UsageError(
                 f"{given}: it needs a model that was also trained without conditions; set "
                 "conditioning.dropout to "
-                f"{UNCONDITIONAL ** (1 / factors):.2g} or more, with dropped=null"
+                f"{UNCONDITIONAL ** (1 / factors):.2g} or more, with dropped=null, or to "
+                f"{UNCONDITIONAL:.2g} or more, with dropped=together"
             )
 
     @property

@@ -8,7 +8,8 @@ several forms, since a plain mixture does not learn what it sees on tokens of a 
 floors the scales at the distance of neighbouring codes and snaps samples to codes, `sure` also
 decodes by confidence, `wider` doubles the floor and halves the temperature, `free` trains without
 clipping. After a comma stands what else differs: `tokens`, the condition enters as tokens;
-`dropout`, a factor's label is left out of every tenth picture, as guided models are trained;
+`dropout`, each factor's label is left out of every tenth picture, as in the paper's Fig 4;
+`guidance`, all labels are left out of every tenth picture, as guided models are trained;
 `small`, the transformer of the authors' MaskGIT; `few`, 1,500 training pictures of a composition;
 `4k updates`, half of the updates with a cosine; `theirs`, 28,000 updates at 1e-4, decayed linearly,
 neither clipped nor averaged, as in the authors' development code; `8k updates`, the first 8,000 of
@@ -68,6 +69,11 @@ def drops(recipe: Recipe) -> Recipe:
     return replace(recipe, conditioning=replace(recipe.conditioning, dropout=DROPOUT))
 
 
+def drops_together(recipe: Recipe) -> Recipe:
+    conditioning = replace(recipe.conditioning, dropout=DROPOUT, dropped="together")
+    return replace(recipe, conditioning=conditioning)
+
+
 def small(recipe: Recipe) -> Recipe:
     net = recipe.net.transformer
     less = SMALL if net.width > SMALL.width else replace(net, depth=1)
@@ -119,6 +125,7 @@ def grid_codes(recipe: Recipe) -> Recipe:
 CHANGES = {
     "tokens": by_tokens,
     "dropout": drops,
+    "guidance": drops_together,
     "small": small,
     "few": few,
     "4k updates": shorter,

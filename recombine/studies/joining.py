@@ -13,7 +13,7 @@ from recombine.studies import find
 from recombine.studies.summary import prepare_folder, publish, words
 
 SAME = ("name", "scale", "settings")
-"""What results must agree in."""
+"""What results must agree in; settings up to the list of variants, where there is one."""
 
 
 def join(folders: list[Path], out: Path, commit: str) -> Path:
@@ -22,7 +22,7 @@ def join(folders: list[Path], out: Path, commit: str) -> Path:
     facts = [_facts(folder) for folder in folders]
     for key in SAME:
         for folder, other in zip(folders[1:], facts[1:], strict=True):
-            if other[key] != facts[0][key]:
+            if _compared(other[key]) != _compared(facts[0][key]):
                 raise UsageError(f"{folder}: its {key} is another than in {folders[0]}")
     goal = out / facts[0]["name"]
     if goal.exists():
@@ -36,6 +36,10 @@ def join(folders: list[Path], out: Path, commit: str) -> Path:
     made["sheets"] = _copied_sheets(folders, facts, goal)
     publish(study, rows, made, goal, set())
     return goal
+
+
+def _compared(value: Any) -> Any:
+    return {k: v for k, v in value.items() if k != "variants"} if isinstance(value, dict) else value
 
 
 def joined_rows(tables: list[Table]) -> Table:
@@ -75,7 +79,19 @@ def _joined_facts(facts: list[Row], commit: str) -> Row:
         "judged": commit,
     }
     seeds = sorted({seed for one in facts for seed in one["seeds"]})
-    return {"seeds": seeds, "runs": list(listed.values()), "provenance": origin[0] | combined}
+    return {
+        "seeds": seeds,
+        "runs": list(listed.values()),
+        "settings": _joined_settings([one["settings"] for one in facts]),
+        "provenance": origin[0] | combined,
+    }
+
+
+def _joined_settings(settings: list[Any]) -> Any:
+    first = settings[0]
+    if not isinstance(first, dict) or "variants" not in first:
+        return first
+    return first | {"variants": list(dict.fromkeys(v for s in settings for v in s["variants"]))}
 
 
 def _copied_sheets(folders: list[Path], facts: list[Row], goal: Path) -> list[Row]:

@@ -1,13 +1,14 @@
 """Is it label dropout, and not the categorical output, that keeps MaskGIT from composing?
 
-Public MaskGIT code leaves out the label of every tenth training picture, so that samples can be
-guided; paper A names no such setting for its Fig 3, and finds in Fig 4 that label dropout destroys
-composition in DiT. Here all four families are trained with and without it, everything else alike
-and as in the authors' development code: class labels, 1e-4 (the first 8,000 updates, over which
-their rate hardly falls), neither clipped nor averaged, 1,500 pictures of a composition, in the
-world that the paper's curves imply (`Shapes2D.calibrated`). MaskGIT, GIVT and MAR share a transformer of 7 layers of 128 with
-labels as tokens; DiT has 7 of 448 with adaLN. If the output decides, the three continuous families
-compose with dropout too; if dropout decides, none does.
+Paper A finds in its Fig 4 that label dropout, each factor left out of every tenth picture, destroys
+composition in DiT; for Fig 3 it names no such setting. Public MaskGIT code leaves out labels too,
+all of a picture's at once, so that samples can be guided. Here all four families are trained with
+all labels, with dropout of each factor (`dropout`) and of all together (`guidance`), everything
+else alike and as in the authors' development code: class labels, 1e-4 (the first 8,000 updates,
+over which their rate hardly falls), neither clipped nor averaged, 1,500 pictures of a composition,
+in the world that the paper's curves imply (`Shapes2D.calibrated`). MaskGIT, GIVT and MAR share a
+transformer of 7 layers of 128 with labels as tokens; DiT has 7 of 448 with adaLN. If the output
+decides, the three continuous families compose with dropout too; if dropout decides, none does.
 
 Run: `recombine run label-dropout --scale full` (on a GPU), `--scale laptop` (MaskGIT with and
 without, on two cores).
@@ -35,28 +36,35 @@ SETUPS = {
 """Each family in the names of `calibrated`."""
 
 
+ENDINGS = ("", ", dropout", ", guidance")
+
+
 @config("settings/label-dropout")
 class LabelDropout:
-    """`variants`: families, with ", dropout" after the name where labels are left out."""
+    """`variants`: families, with ", dropout" or ", guidance" after the name where labels are left
+    out."""
 
     base: Calibrated = field(default_factory=Calibrated)
-    variants: tuple[str, ...] = tuple(v for f in SETUPS for v in (f, f"{f}, dropout"))
+    variants: tuple[str, ...] = tuple(f + ending for f in SETUPS for ending in ENDINGS)
 
     def recipes(self) -> dict[str, Recipe]:
         return {name: self._recipe(name) for name in self.variants}
 
     def _recipe(self, name: str) -> Recipe:
         family, _, change = name.partition(", ")
-        if family not in SETUPS or change not in ("", "dropout"):
+        if family not in SETUPS or name.removeprefix(family) not in ENDINGS:
             raise UsageError(
-                f"variants: {name!r} is none of {', '.join(SETUPS)}, or one of them and ', dropout'"
+                f"variants: {name!r} is none of {', '.join(SETUPS)}, or one of them and "
+                "', dropout' or ', guidance'"
             )
         changes = ["few", *([change] if change else []), "8k updates"]
         return self.base.variant(", ".join([SETUPS[family], *changes]))
 
 
 def settings(scale: Scale) -> LabelDropout:
-    variants = {"laptop": ("maskgit", "maskgit, dropout")}.get(scale, LabelDropout.variants)
+    variants = {"laptop": ("maskgit", "maskgit, dropout", "maskgit, guidance")}.get(
+        scale, LabelDropout.variants
+    )
     return LabelDropout(calibrated.settings(scale), variants)
 
 
@@ -79,8 +87,8 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "40 s, one core",
-        "laptop": "10 min, two cores",
-        "full": "25 min (estimate), one H200, 5 seeds",
+        "laptop": "15 min (estimate), two cores",
+        "full": "37 min (estimate), one H200, 5 seeds",
     },
     settings=settings,
     jobs=jobs,
