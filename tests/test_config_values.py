@@ -242,3 +242,29 @@ def test_a_field_of_a_config_that_was_just_put_in_can_be_set():
     assert override(Drawn(), "radius=2", "n=4") == Drawn(Round(2.0), 4)
     with pytest.raises(UsageError, match="no field 'radius' in test/square; it has side"):
         override(Drawn(), 'shape={"type":"test/square"}', "shape.radius=3")
+
+
+@config("test/picky")
+class Picky:
+    n: int = 1
+
+    def __post_init__(self):
+        if self.n > 1:
+            raise ValueError("--set.n=1 is all that is allowed")
+
+
+@config("test/around")
+class Around:
+    picky: Picky = Picky()
+    m: int = 1
+
+
+def test_a_complaint_names_the_path_once_and_leaves_its_text_alone():
+    with pytest.raises(UsageError) as error:
+        override(Around(), "picky.n=2", "m=2")
+    assert str(error.value) == "--set picky: --set.n=1 is all that is allowed"
+
+
+def test_a_word_may_stand_in_quotes():
+    assert override(Kinds(), 'word="null"').word == "null"
+    assert override(Kinds(), 'either="7"').either == "7"
