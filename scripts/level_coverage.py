@@ -21,6 +21,7 @@ COUNTS = {
     "3, of 4, 20 and 90": (4, 20, 90),
     "15, of 8 to 64": tuple(range(8, 68, 4)),
     "15, of 1 to 3": (1, 2, 3) * 5,
+    "mean over 5, of which 2 have no pictures": (32, 32, 32, 0, 0),
 }
 SPREADS = {"equal": None, "spread": 2.0, "all or nothing": 0.05}
 
@@ -40,7 +41,7 @@ def covered(
     hits = rng.binomial(counts, true)
     found, width = 0, 0.0
     for h, p in zip(hits, true, strict=True):
-        rows = [{"joint": k / n, "n": n} for k, n in zip(h.tolist(), counts, strict=True)]
+        rows = [{"joint": k / max(n, 1), "n": n} for k, n in zip(h.tolist(), counts, strict=True)]
         e = level_estimate(rows)
         found += e["low"] <= p.mean() <= e["high"]
         width += e["high"] - e["low"]

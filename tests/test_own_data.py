@@ -117,6 +117,7 @@ def test_pictures_that_do_not_fit_into_memory_stay_on_disk_and_train_alike(own, 
     index = torch.tensor(held.present)
     first, second = (f.render(index, seeded(0)).images for f in (held, streamed))
     assert torch.equal(first, second)
+    assert first.stride() == second.stride()
     again = override(small, "seed=0")
     assert again.streams
     same = Model(again, run).batch(3)

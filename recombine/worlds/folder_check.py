@@ -76,7 +76,7 @@ def _sizes(root: Path, listing: Listing, size: int | None, most: int) -> tuple[i
             here, there = (f"{s[1]}x{s[0]}" for s in (image.shape, first[1]))
             raise UsageError(
                 f"{root}: {name!r} is {here} but {first[0]!r} is {there} pixels; set size to make "
-                "them equal"
+                f"them equal (--size {min(first[1][:2])})"
             )
     return first[1][1], first[1][0], len(which)
 

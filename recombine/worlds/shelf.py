@@ -80,7 +80,8 @@ class Shelf(NamedTuple):
     def images(self, rows: Tensor) -> Float[Tensor, "b 3 h w"]:
         """The pictures of some rows, in [0, 1]."""
         which = self.picture[rows]
-        return self.pictures[which.to(self.pictures.device)].to(which.device).float() / 255
+        found = self.pictures[which.to(self.pictures.device)].contiguous()
+        return found.to(which.device).float() / 255
 
 
 def load(root: Path, table: str, wanted: tuple[str, ...], size: int | None, most: int = 0) -> Shelf:
@@ -327,7 +328,7 @@ def _pictures(
             here, there = (f"{s[1]}x{s[0]}" for s in (image.shape, kept.shape[1:]))
             raise UsageError(
                 f"{root}: {name!r} is {here} but {first!r} is {there} pixels; set size to make "
-                "them equal"
+                f"them equal (--set world.size={min(kept.shape[1:3])})"
             )
         kept[i] = image
         digests.append(digest)
