@@ -16,6 +16,7 @@ from recombine.runs.models import Model, ModelRun
 from recombine.runs.recipe import Evaluation, Recipe
 from recombine.runtime import Runtime
 from recombine.studies import label_dropout, labels, repair
+from recombine.worlds.shapes2d import Shapes2D
 
 PAPER = ("paper 0", "paper 1", "oracle")
 
@@ -91,7 +92,7 @@ def test_labels_left_out_of_prompts_change_the_samples(tmp_path):
 
     def samples(dropout: float, factor: float) -> torch.Tensor:
         """All weights are drawn at random; `factor` scales the embeddings of given labels."""
-        one = replace(recipe, evaluation=replace(evaluation, dropout=dropout))
+        one = replace(recipe, evaluation=replace(evaluation, prompt_dropout=dropout))
         model = Model(one, Work(ModelRun(one), tmp_path, Runtime(torch.device("cpu"))))
         with torch.no_grad():
             for parameter in model.net.parameters():
@@ -102,3 +103,20 @@ def test_labels_left_out_of_prompts_change_the_samples(tmp_path):
 
     assert not torch.equal(samples(0.0, 1.0), samples(0.0, 3.0))
     assert torch.equal(samples(1.0, 1.0), samples(1.0, 3.0)), "no label reaches the network"
+
+
+def test_pictures_that_lie_in_another_class_are_left_out(tmp_path):
+    """In the calibrated world sizes overlap, colours do not."""
+    world = Shapes2D().calibrated()
+    net = DiTConfig(TransformerConfig(depth=1, width=16, heads=2), patch=7)
+
+    def strangers(apart: bool) -> torch.Tensor:
+        recipe = Recipe(world, net=net, pool=500, apart=apart)
+        model = Model(recipe, Work(ModelRun(recipe), tmp_path, Runtime(torch.device("cpu"))))
+        given = model.pool[1]
+        return (world.nearest(given.index, given.value) != given.index).float().mean(0)
+
+    shape, color, size = strangers(apart=False).tolist()
+    assert (shape, color) == (0, 0)
+    assert size == pytest.approx(0.2, abs=0.05)
+    assert not strangers(apart=True).any()

@@ -25,10 +25,13 @@ from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.tokenizer import Codec
 from recombine.train.loop import load_weights, train
 from recombine.worlds.factors import Composition, Condition, code
+from recombine.worlds.world import Rendered
 
 PICTURES, HIDDEN = 32, (0.5, 0.7, 0.9)
 """On how many pictures condition dependence is measured, and how much of each is noised or
 masked."""
+ATTEMPTS = 100
+"""How often a picture that lies nearer to another class is rendered anew."""
 TOGETHER = 2048
 """Pictures that are sampled together, all compositions at once if they fit: small networks wait for
 their launches."""
@@ -97,26 +100,26 @@ class Model:
     @cached_property
     def pool(self) -> tuple[Float[Tensor, "n c h w"], Condition]:
         """The training set, latents and full conditions, on the device."""
-        rng, index = self._pool_stream()
-        images, values = self.recipe.world.render(index, rng)
-        return self.codec.encode(images), self._described(index, values)
-
-    @cached_property
-    def streamed_pool(self) -> tuple[Int[Tensor, "n"], Condition]:
-        """The same training set where it does not fit into memory: rows of a folder."""
-        rng, index = self._pool_stream()
-        rows = self.recipe.world.pick(index, rng)
-        return rows, self._described(index, self.recipe.world.values(rows))
-
-    def _pool_stream(self) -> tuple[torch.Generator, Int[Tensor, "n k"]]:
         r = self.recipe
         index = torch.tensor(r.split.seen, device=self.device).repeat_interleave(r.pool, 0)
-        return seeded(r.seed, "pool", device=self.device), index
-
-    def _described(self, index: Int[Tensor, "n k"], values: Float[Tensor, "n v"]) -> Condition:
-        r = self.recipe
+        images, values = self._apart(index) if r.apart else self._rendered(index, 0)
         given = r.world.canonical(index) if r.conditioning.mode == "centres" else values
-        return r.world.describe(index, given)
+        return self.codec.encode(images), r.world.describe(index, given)
+
+    def _rendered(self, index: Int[Tensor, "b k"], attempt: int) -> Rendered:
+        more = (attempt,) if attempt else ()
+        rng = seeded(self.recipe.seed, "pool", *more, device=self.device)
+        return self.recipe.world.render(index, rng)
+
+    def _apart(self, index: Int[Tensor, "b k"]) -> Rendered:
+        """Pictures that lie nearer to another class are rendered anew, until none does."""
+        images, values = self._rendered(index, 0)
+        for attempt in range(1, ATTEMPTS):
+            wrong = (self.recipe.world.nearest(index, values) != index).any(1).nonzero()[:, 0]
+            if not len(wrong):
+                return Rendered(images, values)
+            images[wrong], values[wrong] = self._rendered(index[wrong], attempt)
+        raise UsageError("apart: classes overlap so much that some pictures lie nearer to others")
 
     def batch(self, step: int) -> tuple[Tensor, Condition, Any]:
         """The batch after `step` updates: latents, conditions with some factors dropped, the loss's
@@ -159,7 +162,7 @@ class Model:
         index = torch.tensor(some, device=self.device).repeat_interleave(count, 0)
         condition = r.world.describe(index, r.world.canonical(index))
         rng = seeded(r.seed, "sample", *map(code, some), device=self.device)
-        if left_out := r.evaluation.dropout:
+        if left_out := r.evaluation.prompt_dropout:
             condition = replace(r.conditioning, dropout=left_out).drop(
                 condition, r.world.space, rng
             )

@@ -49,7 +49,7 @@ class Evaluation:
     pictures of each composition probes and tokenizers are checked. `paper_probes`: how many seeds
     of paper A's own probe score the samples too. `keep`: how many samples of each composition stay
     on disk at each of the last `keep_last` checkpoints, for other probes (see `rescoring`).
-    `dropout`: how often a factor is left out of a prompt too, as where code leaves label dropout on
+    `prompt_dropout`: how often a factor is left out of a prompt too, as where code leaves label dropout on
     while it samples."""
 
     checkpoints: int | tuple[int, ...] = (0,)
@@ -64,7 +64,7 @@ class Evaluation:
     paper_probes: int = 0
     keep: int = 0
     keep_last: int = 4
-    dropout: float = 0.0
+    prompt_dropout: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("paper_probes", "keep"):
@@ -73,8 +73,8 @@ class Evaluation:
         for name in ("samples", "probe_steps", "real", "keep_last"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
-        if not 0 <= self.dropout <= 1:
-            raise ValueError(f"dropout {self.dropout} is not between 0 and 1")
+        if not 0 <= self.prompt_dropout <= 1:
+            raise ValueError(f"prompt_dropout {self.prompt_dropout} is not between 0 and 1")
         many = self.checkpoints if isinstance(self.checkpoints, int) else len(self.checkpoints)
         if many < 1 and isinstance(self.checkpoints, int):
             raise ValueError(f"checkpoints must be positive, not {self.checkpoints}")
@@ -105,7 +105,8 @@ class Recipe:
     """Everything that decides the result of one run. `seen` empty = at most one factor away from
     its first value (in a folder that lacks pictures of some compositions: all it has); `pool` =
     training pictures per seen composition; `tokenizer_world`: the world whose pictures a tokenizer
-    learns from, its own where there is none."""
+    learns from, its own where there is none; `apart`: a model learns only from pictures that are
+    nearer to the centre of their own class than to any other, where classes overlap."""
 
     world: World = field(default_factory=Shapes2D)
     seen: tuple[Composition, ...] = ()
@@ -118,6 +119,7 @@ class Recipe:
     train: TrainConfig = field(default_factory=TrainConfig)
     evaluation: Evaluation = field(default_factory=Evaluation)
     seed: int = 0
+    apart: bool = False
 
     def __post_init__(self) -> None:
         if self.pool < 1:

@@ -10,7 +10,8 @@ decodes by confidence, `wider` doubles the floor and halves the temperature, `fr
 clipping. After a comma stands what else differs: `tokens`, the condition enters as tokens;
 `dropout`, each factor's label is left out of every tenth picture, as in the paper's Fig 4;
 `guidance`, all labels are left out of every tenth picture, as guided models are trained;
-`small`, the transformer of the authors' MaskGIT; `few`, 1,500 training pictures of a composition;
+`apart`, no picture that is nearer to another class is trained on; `small`, the transformer of the
+authors' MaskGIT; `few`, 1,500 training pictures of a composition;
 `4k updates`, half of the updates with a cosine; `theirs`, 28,000 updates at 1e-4, decayed linearly,
 neither clipped nor averaged, as in the authors' development code; `8k updates`, the first 8,000 of
 such a training, at 1e-4 throughout; `1024 codes`, `128 dims`, `fsq`:
@@ -80,6 +81,10 @@ def small(recipe: Recipe) -> Recipe:
     return replace(recipe, net=replace(recipe.net, transformer=less))
 
 
+def apart(recipe: Recipe) -> Recipe:
+    return replace(recipe, apart=True)
+
+
 def few(recipe: Recipe) -> Recipe:
     return replace(recipe, pool=max(1, min(FEW, recipe.pool // 4)))
 
@@ -126,6 +131,7 @@ CHANGES = {
     "tokens": by_tokens,
     "dropout": drops,
     "guidance": drops_together,
+    "apart": apart,
     "small": small,
     "few": few,
     "4k updates": shorter,

@@ -50,7 +50,7 @@ class Labels:
     def variants(self) -> dict[str, Recipe]:
         recipe = self.base.variant("dit, few, 8k updates")
         made = {n: replace(recipe, conditioning=c) for n, c in CONDITIONS.items()}
-        on = replace(recipe.evaluation, dropout=DROPOUT)
+        on = replace(recipe.evaluation, prompt_dropout=DROPOUT)
         name = "classes, dropout, sampling"
         return made | {name: replace(made[name], evaluation=on)}
 

@@ -93,6 +93,24 @@ class World(ABC):
     def canonical(self, factors: Int[Tensor, "b k"]) -> Float[Tensor, "b v"]:
         """The exact values of a composition's centre: what a model is prompted for at test time."""
 
+    def nearest(
+        self, factors: Int[Tensor, "b k"], values: Float[Tensor, "b v"]
+    ) -> Int[Tensor, "b k"]:
+        """The composition to whose centre each picture is nearest, factor by factor; a factor
+        without values stays as it is labelled."""
+        found, first = factors.clone(), 0
+        for i, (factor, dim) in enumerate(zip(self.space.factors, self.space.dims, strict=True)):
+            own = slice(first, first := first + dim)
+            if not dim:
+                continue
+            others = factors.repeat(len(factor.values), 1)
+            others[:, i] = torch.arange(
+                len(factor.values), device=factors.device
+            ).repeat_interleave(len(factors))
+            away = self.canonical(others)[:, own].view(-1, len(factors), dim) - values[:, own]
+            found[:, i] = away.square().sum(-1).argmin(0)
+        return found
+
     def condition(
         self, composition: Composition, count: int, device: torch.device | str = "cpu"
     ) -> Condition:
