@@ -1,5 +1,7 @@
 """Paper A's probe was trained with several seeds: its answers, averaged over them, as one probe."""
 
+from collections.abc import Mapping
+
 from recombine.analysis.claims import Measured
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import measured
@@ -26,8 +28,8 @@ def with_paper_probe(rows: Table) -> Table:
     return rows + Table(means.with_columns(probe=pl.lit(PAPER)))
 
 
-def beside(rows: Table, papers: dict[str, float | None]) -> Measured:
+def beside(rows: Table, papers: Mapping[str, float | None]) -> Measured:
     """Numbers that stand beside a claim that this probe judges; the paper's own where it has
     one."""
     named = {"primary probe": "paper's linear probe, mean over its seeds"}
-    return measured(rows, papers, PAPER) | named
+    return measured(rows, dict(papers), PAPER) | named
