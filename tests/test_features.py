@@ -91,7 +91,7 @@ def rows_of(share, second, gaps):
                 {"kind": "pixels", "t": 0.1 + i / 5, "share": s * (1 + seed / 100), "even": 0.2}
             )
             for k in range(4):
-                both = {"first": 1.0 + k + i / 9, "second": second(k) + i / 9}
+                both = {"t": 0.1 + i / 5, "first": 1.0 + k + i / 9, "second": second(k) + i / 9}
                 made.append({"kind": "word", "how": "word", "word": f"w{k}", **both})
                 made.append({"kind": "word", "how": "embedding", "word": f"w{k}", **both})
         for name, gap in zip(("pixels", "latents", *"abcdef"), gaps, strict=True):
@@ -117,6 +117,9 @@ def test_the_claims_hold_on_rows_that_show_them_and_not_on_others():
     ):
         assert verdicts(measure(good)) == ["supported"] * parts
         assert "supported" not in verdicts(measure(bad))[:2]
+    within = "rank correlation over words within a noise level"
+    assert words_act_alike(good).measured[within] == pytest.approx(1)
+    assert words_act_alike(bad).measured[within] == pytest.approx(-1)
 
 
 def test_a_model_that_did_not_learn_its_captions_is_not_judged():

@@ -63,6 +63,13 @@ def words_act_alike(rows: Table) -> Finding:
             mine = some.where(how=how)
             ranks.append(correlation(mine.column("first"), mine.column("second")))
     measured["rank correlation, embeddings replaced"] = fmean(found["embedding"])
+    # Over noise levels both places rise together, whatever the words do: within levels it is harder.
+    levels = [
+        correlation(mine.column("first"), mine.column("second"))
+        for some in by_seed(rows, "word").values()
+        for mine in some.where(how="word").by("t").values()
+    ]
+    measured["rank correlation over words within a noise level"] = fmean(levels)
     for word, some in rows.where(kind="word", how="word").by("word").items():
         ratio = fmean(some.column("first")) / max(fmean(some.column("second")), 1e-12)
         measured[f"influence of {word!r}, first place / second"] = ratio
