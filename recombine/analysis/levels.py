@@ -1,6 +1,6 @@
 """From accuracy rows to one number per level: per seed first, then over seeds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -148,7 +148,7 @@ def gain_of(
     )
 
 
-def measured(rows: Table, papers: dict[str, float | None], probe: str | None = None) -> Measured:
+def measured(rows: Table, papers: Mapping[str, float | None], probe: str | None = None) -> Measured:
     """Numbers that stand beside a claim: late means at level 2 next to the paper's, if it has any;
     then other levels, the best checkpoint, other probes, and how the primary probe reads real
     pictures."""
