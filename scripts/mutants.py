@@ -57,6 +57,7 @@ EQUIVALENT = (
     ("config", "get_close_matches", "1 -> 2", "only the first is used"),
     ("config", "@lru_cache", "1024 -> 1025", "how much is remembered"),
     ("config", "@lru_cache", "1 -> 2", "how much is remembered"),
+    ("config", "zip(value, items, strict=True)", "True -> False", "lengths were compared before"),
 )
 """(module, part of the line, "before -> after", why no test can tell the difference)."""
 SECONDS = 90.0

@@ -10,10 +10,13 @@ from typing import Any, Literal
 import pytest
 
 from recombine.config import (
+    ALWAYS,
+    ROOMS,
     UsageError,
     config,
     digest,
     from_json,
+    import_all,
     nearest,
     tag_of,
     tags_in,
@@ -268,3 +271,45 @@ def test_a_complaint_names_the_path_once_and_leaves_its_text_alone():
 def test_a_word_may_stand_in_quotes():
     assert override(Kinds(), 'word="null"').word == "null"
     assert override(Kinds(), 'either="7"').either == "7"
+
+
+@config("test/twice")
+class Twice:
+    one: Picky = Picky()
+    two: Picky = Picky()
+
+
+def test_two_fields_of_the_same_name_are_not_guessed_between():
+    with pytest.raises(UsageError, match=r"--set n: which one\? one.n, two.n"):
+        override(Twice(), "n=1")
+    assert override(Twice(), "two.n=0") == Twice(two=Picky(0))
+
+
+@config("test/version")
+class Version:
+    version: int = dataclasses.field(default=2, metadata=ALWAYS)
+    n: int = 1
+
+
+@config("test/of-version")
+class OfVersion:
+    inner: Version = Version()
+    n: int = 1
+
+
+def test_a_version_inside_is_part_of_the_name_though_it_is_the_default():
+    text = (b'{"config":{"inner":{"type":"test/version","version":2},"type":"test/of-version"},'
+            b'"parents":[]}')  # fmt: skip
+    assert digest(OfVersion()) == hashlib.sha256(text).hexdigest()[:16]
+
+
+def test_a_tag_that_is_not_known_yet_is_looked_for_in_all_rooms(monkeypatch):
+    rooms = []
+    monkeypatch.setattr("recombine.config.tags_in", rooms.append)
+    import_all.cache_clear()
+    try:
+        with pytest.raises(UsageError, match="there is no config type 'test/no-such'"):
+            from_json({"type": "test/no-such"})
+    finally:
+        import_all.cache_clear()
+    assert tuple(rooms) == ROOMS
