@@ -2,11 +2,11 @@
 cannot use."""
 
 import json
+import os
 import re
 import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -175,14 +175,14 @@ finally:
 
 
 def test_help_answers_quickly_and_without_torch():
-    taken = []
-    for _ in range(3):
-        began = time.perf_counter()
-        said = subprocess.run(
-            [sys.executable, "-c", HELP], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        taken.append(time.perf_counter() - began)
-    assert min(taken) < 1
+    """In a second of CPU time, however busy the machine is."""
+    before = os.times()
+    said = subprocess.run(
+        [sys.executable, "-c", HELP], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    after = os.times()
+    used = (after.children_user, after.children_system)
+    assert sum(used) - before.children_user - before.children_system < 1
     assert all(command in said.stdout for command in ("list", "run", "claims", "report", "bench"))
     assert said.stderr == ""
 
