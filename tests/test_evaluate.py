@@ -22,7 +22,8 @@ from recombine.scoring.compare import compare
 from recombine.scoring.evaluate import evaluate
 from recombine.scoring.probes import PictureProbe, tensor_probe
 from recombine.scoring.prompts import check_template, read_prompt, words_in
-from recombine.scoring.result import read_result
+from recombine.scoring.reference import open_reference
+from recombine.scoring.result import _doubts, read_result
 from recombine.scoring.samplers import as_sampler, pictures_of
 from recombine.scoring.score import level_estimate
 from recombine.worlds.datasets.open_dataset import open_dataset
@@ -376,3 +377,11 @@ def test_labels_of_unknown_values_and_prompts_without_a_factor_are_named(data, t
         evaluated(root, data, tmp_path / "o")
     assert set(SHAPES) == {"disc", "bar"}
     assert len(open_dataset(root)) == 6
+
+
+def test_a_probe_that_rejects_nothing_is_named(data):
+    reference = open_reference(data, (), "", None)
+    about = {"kind": "left out", "probe": "open-set", "factor": "shape", "left_out": 1.0}
+    for rejects in (True, False):
+        doubts = _doubts([about | {"rejects": rejects}], {"primary": "open-set"}, reference)
+        assert any("rejects nothing" in line for line in doubts) is not rejects

@@ -148,6 +148,7 @@ def test_what_validates_a_probe_neither_trained_it_nor_chose_its_settings(own, m
     fresh = data.where(data.among([(1, 1)]))
     assert rows[0]["n"] == len(fresh.factors)
     assert rows[0]["fresh"]
+    assert rows[0]["rejects"] is trainer.rejects
     deciding, aside = choosing[0], choosing[1]
     assert not deciding.among([(1, 1)]).any()
     known = {tuple(p.flatten().tolist()) for p in met[0].images}

@@ -161,7 +161,8 @@ class Trainer:
         names = [f.name for f in self.task.world.space.factors]
         rows = [
             {"kind": "left out", "factor": name, "change": c, "n": len(fresh.factors),
-             "left_out": float(unread[c][k]) if left else None, "fresh": len(left) > 1}
+             "left_out": float(unread[c][k]) if left else None, "fresh": len(left) > 1,
+             "rejects": self.rejects}
             for k, (name, c) in enumerate(zip(names, best, strict=True))
         ]  # fmt: skip
         return best, rows

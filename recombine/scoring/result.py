@@ -201,6 +201,11 @@ def _doubts(rows: list[Row], facts: dict[str, Any], reference: Reference) -> lis
         found.append(
             f"there are no real pictures of {space.describe(missing[0])}: it is unknown how well the probe reads them"
         )
+    if any(r.get("rejects") is False for r in out) and facts["primary"] == "open-set":
+        found.append(
+            "the open-set probe rejects nothing here, since it would reject real pictures of "
+            "combinations left out of its training: what shows no combination is read as one"
+        )
     weak = [
         r
         for r in rows
