@@ -236,7 +236,7 @@ def test_samples_depend_on_the_seed():
     def drawn(seed: int) -> torch.Tensor:
         recipe = SimpleNamespace(
             world=Shapes2D(), seed=seed, shape=(1, 2, 2), objective=SimpleNamespace(sample=sample),
-            train=SimpleNamespace(precision="float32"), evaluation=SimpleNamespace(decoding=None),
+            train=SimpleNamespace(precision="float32"), evaluation=SimpleNamespace(decoding=None, prompt_dropout=0.0),
         )  # fmt: skip
         codec = SimpleNamespace(decode=lambda latents: latents)
         model = SimpleNamespace(recipe=recipe, device=torch.device("cpu"), codec=codec, net=None)
