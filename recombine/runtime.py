@@ -17,6 +17,9 @@ from recombine.config import UsageError
 from recombine.provenance import commit
 from recombine.rng import seeded
 
+EARLY = 0.05
+"""The share of a task below which its own speed is believed less than the average."""
+
 
 @dataclass
 class Pace:
@@ -50,7 +53,11 @@ class Pace:
         if finished <= 0 or spent < 5:
             return ""
         average = spent / finished
-        rates = {k: s / c if c and s > 1 else average for k, (s, c) in measured.items()}
+        few = {self.kind: EARLY * self.cost}  # a task begins with what is not repeated
+        rates = {
+            k: (s + average * few.get(k, 0.0)) / (c + few.get(k, 0.0)) if c and s > 1 else average
+            for k, (s, c) in measured.items()
+        }
         own = (1 - share) * self.cost * rates[self.kind]
         by_others = (self.workers - 1) * (share - self.resumed) * self.cost * rates[self.kind]
         all_ = sum(cost * rates.get(kind, average) for kind, cost in self.costs.items())

@@ -399,6 +399,17 @@ def test_what_a_run_had_done_before_says_nothing_about_its_speed(clock):
     assert pace.left(0.75) == "about 25 s left in all"
 
 
+def test_a_slow_start_of_a_task_is_not_taken_for_its_speed(clock):
+    """Probes took a second a unit; a model has taken 10 seconds for the first 2 of 100 units."""
+    pace = Pace()
+    pace.start("probe", 50.0, {"probe": 50.0, "model": 100.0})
+    clock.now += 50
+    pace.finish()
+    pace.start("model", 100.0, {"model": 100.0})
+    clock.now += 10
+    assert 98 < seconds_of(pace.left(0.02)) < 2.5 * 98
+
+
 def test_nothing_is_said_while_too_little_is_known(clock):
     pace = Pace()
     pace.start("model", 2.0, {"model": 10.0})
