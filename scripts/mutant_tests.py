@@ -98,15 +98,16 @@ def traced(root: Path, file: str, kept: Path, seconds: float = 900.0) -> dict[st
     return json.loads(path.read_text())
 
 
-def passes(root: Path, tests: list[str], seconds: float) -> bool:
-    """Whether tests pass, in a child process; what hangs does not."""
+def verdict(root: Path, tests: list[str], seconds: float) -> str:
+    """How tests end, in a child process: passed, failed, or timed out."""
 
     def act() -> int:
         import pytest
 
         return int(pytest.main([*OPTIONS, "-x", *tests]))
 
-    return in_child(root, act, seconds) == 0
+    status = in_child(root, act, seconds)
+    return "timed out" if status is None else "failed" if status else "passed"
 
 
 def imports(path: Path) -> set[str]:

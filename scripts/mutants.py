@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from mutant_tests import files_of, function_at, passes, tests_at, traced
+from mutant_tests import files_of, function_at, tests_at, traced, verdict
 
 ROOT = Path(__file__).parents[1]
 CORE = (
@@ -54,16 +54,23 @@ NAMED = (
 EQUIVALENT = (
     ("analysis/claims", "run_minutes: float = 0.0", "0.0 -> 1.0", "neither is a long run"),
     ("analysis/claims", "if claim.trained else 0", "0 -> 1", "an estimate has at least one seed"),
+    ("analysis/estimates", "EVEN_CELLS = 1000", "1000 -> 1001", "how fine a grid is"),
+    ("analysis/estimates", "low, high, (-1, 1))", "1 -> 2", "a tanh is never beyond 1"),
+    (
+        "analysis/estimates",
+        "total / total[..., -1:]",
+        "total / total[..., -1:] -> total * total[..., -1:]",
+        "the masses sum to one already",
+    ),
     ("config", "get_close_matches", "1 -> 2", "only the first is used"),
     ("config", "@lru_cache", "1024 -> 1025", "how much is remembered"),
     ("config", "@lru_cache", "1 -> 2", "how much is remembered"),
     ("config", "zip(value, items, strict=True)", "True -> False", "lengths were compared before"),
 )
 """(module, part of the line, "before -> after", why no test can tell the difference)."""
-SECONDS = 90.0
-"""For the tests of one fault; what hangs is caught."""
-MOST = 25
-"""Tests that one fault is tried on, the quickest of those that can notice it."""
+LEAST, TIMES = 60.0, 10.0
+"""Seconds for the tests of one fault: so many, and so many times what they took without it. What
+takes longer hangs, and is caught."""
 
 
 def sites(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
@@ -130,7 +137,7 @@ def is_equivalent(module: str, text: str, what: str) -> bool:
 
 
 class Outcome(NamedTuple):
-    """One fault and what came of it: caught, survived, equivalent, or without a test."""
+    """One fault and what came of it: caught, timed out, survived, equivalent, or without a test."""
 
     module: str
     line: int
@@ -155,13 +162,13 @@ class Trial:
         self.time += 10
         os.utime(path, (path.stat().st_mtime + self.time,) * 2)
 
-    def caught(self, module: str, text: str, tests: list[str]) -> bool:
-        """Whether the tests notice that a module's text is another."""
+    def verdict(self, module: str, text: str, tests: list[str], seconds: float) -> str:
+        """How the tests end where a module's text is another."""
         path = self.root / "recombine" / f"{module}.py"
         source = path.read_text()
         self.write(path, text)
         try:
-            return not passes(self.root, tests, SECONDS)
+            return verdict(self.root, tests, seconds)
         finally:
             self.write(path, source)
 
@@ -172,9 +179,12 @@ class Trial:
             return Outcome(module, line, what, "equivalent")
         function, result = function_at(ast.parse(source), line), "without a test"
         for file in files_of(self.root, module):
-            tests = tests_at(traced(self.root, file, self.kept), module, function)[:MOST]
-            if tests and self.caught(module, text, tests):
-                return Outcome(module, line, what, "caught")
+            held = traced(self.root, file, self.kept)
+            tests = tests_at(held, module, function)
+            seconds = LEAST + TIMES * sum(held[t]["seconds"] for t in tests)
+            said = self.verdict(module, text, tests, seconds) if tests else ""
+            if said in ("failed", "timed out"):
+                return Outcome(module, line, what, "caught" if said == "failed" else said)
             result = "survived" if tests else result
         return Outcome(module, line, what, result)
 
@@ -205,7 +215,7 @@ def summary(outcomes: list[Outcome]) -> Iterator[str]:
         by[one.module].append(one)
     for name, some in [*sorted(by.items()), ("all", outcomes)]:
         real = [o for o in some if o.result != "equivalent"]
-        caught = sum(o.result == "caught" for o in real)
+        caught = sum(o.result in ("caught", "timed out") for o in real)
         same = len(some) - len(real)
         note = f", {same} equivalent" if same else ""
         yield f"{name}: {caught} of {len(real)} caught ({caught / max(1, len(real)):.1%}{note})"
@@ -215,8 +225,9 @@ def try_named(trial: Trial) -> list[Outcome]:
     outcomes = []
     for module, old, new, test in NAMED:
         source = _source(module)
-        noticed = trial.caught(module, source.replace(old, new), [f"tests/{test}.py"])
-        result = "no longer there" if old not in source else "caught" if noticed else "survived"
+        said = trial.verdict(module, source.replace(old, new), [f"tests/{test}.py"], 600.0)
+        result = {"failed": "caught", "passed": "survived"}.get(said, said)
+        result = result if old in source else "no longer there"
         outcomes.append(Outcome(module, 0, f"{old!r} -> {new!r}", result))
         print(f"  {result}: {module} {old!r} -> {new!r}", flush=True)
     return outcomes

@@ -471,3 +471,16 @@ def test_an_estimate_and_its_model_do_not_change():
     for made, name in ((rate([0.4, 0.5]), "value"), (RateModel(), "prior")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(made, name, 0.0)
+
+
+@pytest.mark.parametrize("beyond", [1.5, -0.5])
+def test_a_difference_takes_rates_and_a_correlation_correlations(beyond):
+    for refused in (lambda: rate_difference([beyond, 0.5], [0.5, 0.5]),
+                    lambda: rate_difference([0.5, 0.5], [beyond, 0.5])):  # fmt: skip
+        with pytest.raises(ValueError, match="is not between 0 and 1"):
+            refused()
+    with pytest.raises(ValueError, match="is not between -1 and 1"):
+        correlation_estimate([3 * beyond, 0.5])
+    with pytest.raises(ValueError, match="is not between -1 and 1"):
+        correlation_estimate([1 + 3.1e-9, 0.5])
+    assert correlation_estimate([1 + 2.9e-9, 0.5]).values == (1.0, 0.5)

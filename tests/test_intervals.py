@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recombine.metrics.intervals import wilson
+from recombine.metrics.intervals import TRUST, wilson
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,7 @@ def test_wilson_holds_the_share_stays_in_range_and_mirrors(pair):
 
 def test_nothing_seen_says_nothing():
     assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_a_probe_is_believed_from_the_share_that_the_pages_name():
+    assert TRUST == 0.95
