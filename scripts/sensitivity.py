@@ -12,10 +12,10 @@ from recombine.plots.style import STYLE
 from recombine.report.read import ClaimEntry, in_order, read_entries
 
 COLOURS = {
-    "supported": "#2E9E6B",
+    "supported": "#0072B2",
     "partly supported": "#EDB458",
     "inconclusive": "#B9BEC6",
-    "contradicted": "#D9675C",
+    "contradicted": "#882255",
 }
 TICKS = (100, 300, 1000, 3000, 10_000)
 
