@@ -26,7 +26,7 @@ def by_probe(
 
     def verdicts(claim: Claim) -> dict[str, str]:
         usual, without = (judge(claim, some, scale, run_minutes) for some in (rows, blind))
-        if not (claim.trained and usual.verdict in GIVEN and _differ(usual, without)):
+        if not (_given(claim, usual, scale) and _differ(usual, without)):
             return {}
         others = {
             PROBES[p]: judge(claim, some, scale, run_minutes).verdict for p, some in swapped.items()
@@ -34,6 +34,11 @@ def by_probe(
         return {p: verdict for p, verdict in others.items() if verdict in GIVEN}
 
     return [verdicts(claim) for claim in claims]
+
+
+def _given(claim: Claim, judged: Judged, scale: str) -> bool:
+    """Whether a claim on trained models has a verdict, which needs full scale."""
+    return claim.trained and scale == "full" and judged.verdict in GIVEN
 
 
 def _probes(rows: Table) -> list[str]:
@@ -72,7 +77,7 @@ def by_checkpoint(
 
     def verdicts_by_checkpoint(claim: Claim) -> list[tuple[int, str]]:
         last = judge(claim, rows, scale, run_minutes)
-        if not claim.trained or last.verdict not in GIVEN:
+        if not _given(claim, last, scale):
             return []
         # the variants without whose checkpoints it would find something else, or nothing
         about = [v for v in variants if judge(claim, without(v), scale).finding != last.finding]
