@@ -42,7 +42,7 @@ PICTURES = {
 
 def studies_table(results: Path) -> str:
     lines = [
-        "| study | question | paper | claims | results |",
+        "| study | question | paper | claims | shipped results |",
         "|---|---|---|---|---|",
     ]
     for study, claims in read_all(results):
