@@ -20,8 +20,8 @@ PANELS = (
 )
 SERIES = (
     ("", "all labels given", CYCLE[0]),
-    (", dropout", "each left out of a tenth", CYCLE[1]),
-    (", guidance", "all left out of a tenth", CYCLE[2]),
+    (", dropout", "each label hidden in 10 %", CYCLE[1]),
+    (", guidance", "all labels hidden in 10 %", CYCLE[2]),
 )
 """What a variant's name ends with, what the legend calls it, its colour."""
 
