@@ -2,12 +2,13 @@
 the same settings, other seeds."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from recombine.analysis.frames import pl
 from recombine.analysis.table import Table, read_rows_of, write_table
-from recombine.config import UsageError
+from recombine.config import UsageError, from_json, to_json
 from recombine.files import Row, read_json
 from recombine.studies import find
 from recombine.studies.summary import prepare_folder, publish, words
@@ -20,6 +21,7 @@ def join(folders: list[Path], out: Path, commit: str) -> Path:
     """Rows, runs and sheets of all folders under `out/<study>`, plotted and judged together; that
     folder. A run that several of them hold is taken from the first."""
     facts = [_facts(folder) for folder in folders]
+    study = find(facts[0]["name"])
     for key in SAME:
         for folder, other in zip(folders[1:], facts[1:], strict=True):
             if _compared(other[key]) != _compared(facts[0][key]):
@@ -29,7 +31,6 @@ def join(folders: list[Path], out: Path, commit: str) -> Path:
         raise UsageError(f"{goal} is there already; join into a new folder")
     held = zip(folders, facts, strict=True)
     rows = joined_rows([read_rows_of(f, str(one.get("rows_of") or "")) for f, one in held])
-    study = find(facts[0]["name"])
     prepare_folder(goal)
     write_table(goal / "rows.parquet", rows)
     made = facts[0] | words(study) | _joined_facts(facts, commit)
@@ -39,7 +40,13 @@ def join(folders: list[Path], out: Path, commit: str) -> Path:
 
 
 def _compared(value: Any) -> Any:
-    return {k: v for k, v in value.items() if k != "variants"} if isinstance(value, dict) else value
+    """Settings with fields that they lack at their defaults: those are newer than the results.
+    Settings of another version are compared as they stand."""
+    if not isinstance(value, dict):
+        return value
+    with suppress(UsageError, TypeError, KeyError):
+        value = to_json(from_json(value))
+    return {k: v for k, v in value.items() if k != "variants"}
 
 
 def joined_rows(tables: list[Table]) -> Table:
