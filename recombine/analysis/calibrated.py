@@ -6,8 +6,9 @@ from typing import Any
 
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate, rate_difference
-from recombine.analysis.levels import at_level, late, measured, per_seed, seeds_of
+from recombine.analysis.levels import at_level, late, per_seed, seeds_of
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
+from recombine.analysis.paper_probe import beside as papers_beside
 from recombine.analysis.table import Table
 
 READS = {"000": 0.77, "100": 0.765, "010": 0.755, "001": 0.90}
@@ -50,8 +51,7 @@ def side_by_side(rows: Table, *families: str) -> list[str]:
 
 def beside(rows: Table, variants: list[str]) -> Measured:
     """Numbers that stand beside a claim: other levels, the oracle and other probes."""
-    shown = measured(rows, {v: LATE[family_of(v)] for v in variants}, PAPER)
-    return shown | {"primary probe": "paper's linear probe, mean over its seeds"}
+    return papers_beside(rows, {v: LATE[family_of(v)] for v in variants})
 
 
 def both_succeed(rows: Table, *families: str) -> Finding:

@@ -66,6 +66,11 @@ class Job:
         return ", ".join([str(named.get("variant", self.task.noun)), *seed])
 
 
+def seed_by_seed(jobs: Iterable[Job]) -> list[Job]:
+    """All jobs of a seed before those of the next, so that whoever stops early has whole seeds."""
+    return sorted(jobs, key=lambda job: dict(job.labels).get("seed", 0))
+
+
 _OPEN: list[Task] = []
 """The chain of tasks whose parents are being looked up."""
 

@@ -3,25 +3,16 @@
 from pathlib import Path
 
 from recombine.analysis.labels import LOST, curves
-from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.paper_probe import with_paper_probe
 from recombine.analysis.table import Table
+from recombine.plots.calibrated import all_levels
 from recombine.plots.style import CYCLE, Figure, canvas, display, seed_lines
-from recombine.plots.training import abreast, panels, variants_of
+from recombine.plots.training import variants_of
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    rows, variants = with_paper_probe(rows), variants_of(rows)
-    figure = Figure(
-        "levels",
-        "Accuracy per level over updates",
-        "By the paper's linear probe, the mean over its seeds. Of real pictures of seen classes it "
-        "reads 0.80, since sizes overlap. Thin lines are seeds.",
-    )
-    shown = [(v, PAPER) for v in variants]
-    return [
-        panels(rows, folder, figure, shown, abreast(len(variants))),
-        learned_and_lost(rows, variants, folder),
-    ]
+    rows = with_paper_probe(rows)
+    return [all_levels(rows, folder), learned_and_lost(rows, variants_of(rows), folder)]
 
 
 def learned_and_lost(rows: Table, variants: list[str], folder: Path) -> Figure:

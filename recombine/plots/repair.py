@@ -3,10 +3,10 @@
 from pathlib import Path
 from statistics import fmean
 
-from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.paper_probe import with_paper_probe
 from recombine.analysis.table import Table
+from recombine.plots.calibrated import all_levels
 from recombine.plots.style import BESIDE, CYCLE, Figure, canvas, display
-from recombine.plots.training import abreast, panels, variants_of
 
 PARTS = (
     ("output_loss", "loss on the output"),
@@ -16,16 +16,7 @@ PARTS = (
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    figure = Figure(
-        "levels",
-        "Accuracy per level over updates",
-        "By the paper's linear probe, the mean over its seeds. Of real pictures of seen classes it "
-        "reads 0.80, since sizes overlap. Thin lines are seeds.",
-    )
-    variants = variants_of(rows)
-    shown = [(v, PAPER) for v in variants]
-    levels = panels(with_paper_probe(rows), folder, figure, shown, abreast(len(variants)))
-    return [levels, *parts_of_the_loss(rows, folder)]
+    return [all_levels(with_paper_probe(rows), folder), *parts_of_the_loss(rows, folder)]
 
 
 def parts_of_the_loss(rows: Table, folder: Path) -> list[Figure]:

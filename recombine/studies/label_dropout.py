@@ -19,7 +19,7 @@ from typing import Any
 
 from recombine.analysis import label_dropout as claims
 from recombine.config import UsageError, config
-from recombine.pipeline.job import Job
+from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import label_dropout as plots
 from recombine.runs.models import model_jobs
 from recombine.runs.recipe import Recipe
@@ -69,10 +69,7 @@ def settings(scale: Scale) -> LabelDropout:
 
 
 def jobs(settings: LabelDropout, seeds: int) -> list[Job]:
-    """Seed by seed, so that whoever stops early has whole seeds."""
-    return sorted(
-        model_jobs(settings.recipes(), seeds), key=lambda job: dict(job.labels).get("seed", 0)
-    )
+    return seed_by_seed(model_jobs(settings.recipes(), seeds))
 
 
 def describe(settings: LabelDropout) -> dict[str, Any]:

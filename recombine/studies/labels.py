@@ -17,7 +17,7 @@ from typing import Any
 from recombine.analysis import labels as claims
 from recombine.config import config
 from recombine.nets.conditioning import Conditioning
-from recombine.pipeline.job import Job
+from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import labels as plots
 from recombine.runs.models import model_jobs
 from recombine.runs.recipe import Recipe
@@ -60,9 +60,7 @@ def settings(scale: Scale) -> Labels:
 
 
 def jobs(settings: Labels, seeds: int) -> list[Job]:
-    """Seed by seed, so that whoever stops early has whole seeds."""
-    made = model_jobs(settings.variants(), seeds)
-    return sorted(made, key=lambda job: dict(job.labels).get("seed", 0))
+    return seed_by_seed(model_jobs(settings.variants(), seeds))
 
 
 def describe(settings: Labels) -> dict[str, Any]:

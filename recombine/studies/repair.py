@@ -21,7 +21,7 @@ from recombine.analysis import repair as claims
 from recombine.config import config
 from recombine.objectives.jepa import Jepa
 from recombine.objectives.masked import Masked
-from recombine.pipeline.job import Job
+from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import repair as plots
 from recombine.runs.models import model_jobs
 from recombine.runs.recipe import Recipe
@@ -66,9 +66,7 @@ def settings(scale: Scale) -> Repair:
 
 
 def jobs(settings: Repair, seeds: int) -> list[Job]:
-    """Seed by seed, so that whoever stops early has whole seeds."""
-    made = model_jobs(settings.variants(), seeds)
-    return sorted(made, key=lambda job: dict(job.labels).get("seed", 0))
+    return seed_by_seed(model_jobs(settings.variants(), seeds))
 
 
 def describe(settings: Repair) -> dict[str, Any]:
