@@ -28,7 +28,7 @@ def run(
     fresh: bool = False,
     first_seed: int = 0,
 ) -> list[Path]:
-    """Run studies as `recombine run` does: train or compute what is missing, judge, write the
+    """Run studies as `recombine run` does: train or compute what is missing, assess, write the
     pages; the studies' folders. `changes`: settings by their path, as in
     {"recipe.train.steps": 500}. 0 seeds = the scale's own number."""
     from recombine.config import UsageError
@@ -48,7 +48,7 @@ def run(
 def run_command(command: "Command", engine: str = "local", fresh: bool = False) -> list[Path]:
     """Carry a command out: what is missing is run, and every study that is complete is summarised
     and gets its page; the studies' folders. None of them where polars or matplotlib are not
-    installed: then runs are left for another machine to judge."""
+    installed: then runs are left for another machine to assess."""
     from recombine.pipeline.engines import find_engine
     from recombine.pipeline.plan import planned
     from recombine.pipeline.run import run as carry_out
@@ -80,7 +80,7 @@ def _summariser(runtime: Any) -> Any:
         for package in ("polars", "msgspec", "matplotlib"):
             import_module(package)
     except ModuleNotFoundError as error:
-        runtime.log(f"{error.name} is not installed: runs are made here and judged where it is")
+        runtime.log(f"{error.name} is not installed: runs are made here and assessed where it is")
         return None
     from recombine.studies.summary import summarise
 

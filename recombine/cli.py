@@ -72,7 +72,7 @@ def options(
         typer.Option("--version", callback=_version, is_eager=True, help="Version and commit."),
     ] = None,
 ) -> None:
-    """Can a generative model draw what it has never seen? Studies that are run and judged."""
+    """Can a generative model draw what it has never seen? Studies that are run and assessed."""
 
 
 @app.command("list")
@@ -154,7 +154,7 @@ def run(
     engine: EngineOption = "local",
     first_seed: FirstOption = 0,
 ) -> None:
-    """Train or compute what is missing, measure, judge, and write the report."""
+    """Train or compute what is missing, measure, assess, and write the report."""
     scale = _known(scale)
     for option, value in (
         ("--seeds", seeds or 1),
@@ -196,7 +196,7 @@ def claims(
     directory: DirArgument = None,
     json_: JsonOption = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Judge and plot the rows anew first.")
+        bool, typer.Option("--again", help="Assess and plot the rows anew first.")
     ] = False,
 ) -> None:
     """The table of all claims: expected, measured, verdict. DIR may also be the folder of one
@@ -207,11 +207,11 @@ def claims(
     if again:
         from recombine.provenance import commit
         from recombine.studies import find
-        from recombine.studies.summary import judge_again
+        from recombine.studies.summary import assess_again
 
-        judged_by = commit()  # before the results, which may be part of the checkout, change
+        assessed_by = commit()  # before the results, which may be part of the checkout, change
         for path in paths:
-            judge_again(find(path.parent.name), path.parent, judged_by)
+            assess_again(find(path.parent.name), path.parent, assessed_by)
     if json_:
         print(json.dumps([c for path in paths for c in read_claims(path)], indent=1))
     else:
@@ -242,7 +242,7 @@ def join(
     out: OutOption = Path("joined"),
 ) -> None:
     """Results of one study with the same settings and other seeds, from several machines or days,
-    as one: plotted and judged together."""
+    as one: plotted and assessed together."""
     from recombine.provenance import commit
     from recombine.report.claims import print_claims
     from recombine.report.site import write_site

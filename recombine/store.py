@@ -147,7 +147,7 @@ class RunFolder:
         data = read_bytes(path) if path.exists() else b""
         if known:
             data = data[: int(known.partition(":")[0])]
-            if _mark(data) != known:
+            if _digest_of_rows(data) != known:
                 raise UsageError(f"{path} was altered since the run stopped; use --fresh")
         for row in parse_rows(data, path):
             at = row.get("step")
@@ -167,7 +167,7 @@ class RunFolder:
         """`spent`: the seconds it took so far, in a file of its own: equal runs have equal states,
         but not equal times."""
         path = self.path / "rows.jsonl"
-        rows = _mark(read_bytes(path) if path.exists() else b"")
+        rows = _digest_of_rows(read_bytes(path) if path.exists() else b"")
         self._save("state.safetensors", tensors, f"{step} rows {rows}")
         write_json(self.path / "progress.json", spent or {})
 
@@ -250,7 +250,7 @@ def _sealed(facts: Row) -> bool:
     return facts.get("seal", _seal(facts)) == _seal(facts)
 
 
-def _mark(rows: bytes) -> str:
+def _digest_of_rows(rows: bytes) -> str:
     """How long some rows are, and their checksum."""
     return f"{len(rows)}:{checksum(rows)[:16]}"
 

@@ -21,12 +21,12 @@ def picture(label: tuple[str, str, str], side: int, rng: random.Random) -> Image
     """One picture: the light, the place and the exact colour and size differ from one to the next."""
     shape, color, size = label
     wall = rng.randint(175, 235)
-    ground = tuple(wall + rng.randint(-12, 12) for _ in range(3))
-    image = Image.new("RGB", (side * FINE, side * FINE), ground)
+    backdrop = tuple(wall + rng.randint(-12, 12) for _ in range(3))
+    image = Image.new("RGB", (side * FINE, side * FINE), backdrop)
     r = (0.34 if size == "large" else 0.19) * rng.uniform(0.93, 1.07) * side * FINE
     x, y = (rng.uniform(0.42, 0.58) * side * FINE for _ in range(2))
     fill = tuple(min(255, max(0, c + rng.randint(-18, 18))) for c in RGB[color])
-    PARTS[shape](ImageDraw.Draw(image), x, y, r, fill, ground)
+    PARTS[shape](ImageDraw.Draw(image), x, y, r, fill, backdrop)
     return image.resize((side, side), Image.Resampling.LANCZOS)
 
 

@@ -38,9 +38,9 @@ def covered(
 ) -> tuple[float, float]:
     """(how often the mean of the true rates lies in the interval, mean width)."""
     true = rates(rng, mu, nu, (repeats, len(counts)))
-    hits = rng.binomial(counts, true)
+    successes = rng.binomial(counts, true)
     found, width = 0, 0.0
-    for h, p in zip(hits, true, strict=True):
+    for h, p in zip(successes, true, strict=True):
         rows = [{"joint": k / max(n, 1), "n": n} for k, n in zip(h.tolist(), counts, strict=True)]
         e = level_estimate(rows)
         found += e["low"] <= p.mean() <= e["high"]

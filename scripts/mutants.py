@@ -41,7 +41,12 @@ SWAPS = {
     ast.Div: ast.Mult,
 }  # fmt: skip
 NAMED = (
-    ("worlds/shelf", "content.update(digests[file])", "content.update(digests[0])", "test_folder"),
+    (
+        "worlds/labelled_pictures",
+        "content.update(digests[file])",
+        "content.update(digests[0])",
+        "test_folder",
+    ),
     ("metrics/probes", "valid & (logits[-1] < 0)[:, 0]", "valid", "test_probes"),
     ("runs/models", 'seeded(r.seed, "sample",', 'seeded(0, "sample",', "test_robust"),
     (

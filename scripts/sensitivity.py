@@ -49,7 +49,7 @@ def over_checkpoints(axis: Any, claims: list[ClaimEntry]) -> None:
         for left, width, verdict in cells(claim.sensitivity.by_checkpoint):
             axis.barh(i, width, 0.78, left, color=COLOURS[verdict], edgecolor="white", lw=0.6)
     axis.set_xscale("log")
-    axis.set(xlabel="judged on the checkpoints up to this step", xlim=(70, None))
+    axis.set(xlabel="assessed on the checkpoints up to this step", xlim=(70, None))
     axis.set_xticks(TICKS, [f"{t:,}" for t in TICKS])
 
 

@@ -5,7 +5,7 @@ round must end with the files of an undisturbed run, byte for byte, and with not
 
 Workers are forked from a process that has torch loaded, so that most of the time goes into runs;
 of ten rounds one has a worker with --fresh, two are verdicts and report alone, and one is the real
-command with `--workers 2`. One process beside them runs and judges the plan again and again without
+command with `--workers 2`. One process beside them runs and assesses the plan again and again without
 a restart: its memory must stay flat. The disk is a tmpfs of its own, which only root can mount;
 without it no disk fills up."""
 
@@ -81,7 +81,7 @@ def work_fresh(out: Path) -> None:
     work(out, fresh=True)
 
 
-def judge(out: Path) -> None:
+def assess(out: Path) -> None:
     """The command where runs are there already: verdicts, figures, pages."""
     run_command(command(out))
 
@@ -237,7 +237,7 @@ def _children(pid: int) -> list[int]:
 
 def reference(place: Path, log: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """What an undisturbed run leaves: the runs alone, and the whole command's folder."""
-    for name, act in (("runs", work), ("whole", judge)):
+    for name, act in (("runs", work), ("whole", assess)):
         _, status = os.waitpid(forked(lambda a=act, o=place / name: a(o), log), 0)
         if status:
             sys.exit(f"an undisturbed run fails: {log.read_text()[-2000:]}")
@@ -273,7 +273,7 @@ def main(minutes: float = 30.0, seed: int = 0) -> int:
                 soak.command_round(out, 6)
             elif kind in (3, 6):
                 shutil.copytree(place / "runs", out)
-                soak.round(out, 12, judge)
+                soak.round(out, 12, assess)
             elif kind == 1:
                 soak.round(out, 8, work, work_fresh)
             else:

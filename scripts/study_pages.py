@@ -156,7 +156,7 @@ def figures_page(results: Path) -> str:
     lines = [
         "# How to reproduce each figure",
         f"`recombine run STUDY` writes the figures of a study to `out/STUDY/figures/`. {SAID}\n"
-        "`recombine claims results --again` plots and judges the shipped rows again, without "
+        "`recombine claims results --again` plots and assesses the shipped rows again, without "
         "training.",
     ]
     for entry in catalogue():

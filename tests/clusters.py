@@ -150,10 +150,10 @@ def _empty_queue(env: dict[str, str]) -> None:
 
 def _end_processes_of(config: str) -> None:
     """Kill, one by one, what still runs with this configuration in its environment."""
-    mark = f"SLURM_CONF={config}".encode()
+    setting = f"SLURM_CONF={config}".encode()
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if int(entry.name) != os.getpid() and mark in (entry / "environ").read_bytes():
+            if int(entry.name) != os.getpid() and setting in (entry / "environ").read_bytes():
                 os.kill(int(entry.name), signal.SIGKILL)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from recombine.analysis.claims import judge
+from recombine.analysis.claims import assess
 from recombine.analysis.table import Table
 from recombine.store import Row
 from recombine.studies.study import Study
@@ -34,4 +34,4 @@ def accuracy_rows(
 def verdict(study: Study, id: str, rows: Sequence[Row], scale: str = "full") -> str:
     """Of one claim, by its id."""
     claim = next(c for c in study.claims if c.id == id)
-    return judge(claim, Table(rows), scale, study.run_minutes).verdict
+    return assess(claim, Table(rows), scale, study.run_minutes).verdict

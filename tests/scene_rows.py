@@ -5,7 +5,7 @@ from typing import Any
 
 from tiny import QUIET
 
-from recombine.analysis.claims import Claim, judge
+from recombine.analysis.claims import Claim, assess
 from recombine.analysis.table import Table
 from recombine.pipeline.plan import Planned
 from recombine.pipeline.worker import carry_out
@@ -24,11 +24,11 @@ def carried_out(study: Study, settings: Any, out: Path, seeds: int = 1) -> Path:
 
 def verdict(claim: Claim, rows: Table) -> str:
     """At full scale, in a study whose runs are long: three seeds are enough."""
-    return judge(claim, rows, "full", 6.0).verdict
+    return assess(claim, rows, "full", 6.0).verdict
 
 
 def note(claim: Claim, rows: Table) -> str:
-    return judge(claim, rows, "full", 6.0).note
+    return assess(claim, rows, "full", 6.0).note
 
 
 def detector_rows(exact: dict[int, float], most: int = 12) -> list[dict]:

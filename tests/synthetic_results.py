@@ -133,7 +133,7 @@ def claims(study: str) -> list[dict]:
             "parts": [high, check],
         },
         {"statement": "It straddles", "verdict": "inconclusive", "measured": {}, "note": "3 seeds"},
-        {"statement": "Not yet judged", "verdict": "not measured", "measured": {}},
+        {"statement": "Not yet assessed", "verdict": "not measured", "measured": {}},
     ]
     return [common | {"id": f"{study[0].upper()}{i}"} | one for i, one in enumerate(each, 1)]
 

@@ -131,8 +131,8 @@ def test_hooks_are_gone_after_an_exception_or_a_wrong_name():
         Place("trunk.blocks.0.mlp.1", "out"),
         Place("trunk.blocks.1.attention.out", "in"),
     ):
-        for look in (captured(net, [place]), watched(net, [place]), cut(net, place, slice(0, 3))):
-            with pytest.raises(RuntimeError, match="inside"), look:
+        for hook in (captured(net, [place]), watched(net, [place]), cut(net, place, slice(0, 3))):
+            with pytest.raises(RuntimeError, match="inside"), hook:
                 raise RuntimeError("inside")
     with pytest.raises(AttributeError), captured(net, [place, Place("trunk.nowhere", "in")]):
         pass

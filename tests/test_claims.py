@@ -12,13 +12,13 @@ from recombine.analysis.claims import (
     ENOUGH_LONG,
     LONG,
     VERDICTS,
+    Assessment,
     Check,
     Claim,
     Finding,
-    Judged,
     Part,
+    assess,
     combine,
-    judge,
 )
 from recombine.analysis.claims import claim as declared
 from recombine.analysis.estimates import Estimate
@@ -49,7 +49,7 @@ ROWS = Table([{"kind": "x", "step": 0}])
 )
 def test_the_interval_decides(interval, verdict):
     part = Part("level 2", estimate(*interval), 0.75, 1.0)
-    assert judge(claim(part), ROWS, "full").verdict == verdict
+    assert assess(claim(part), ROWS, "full").verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -64,38 +64,38 @@ def test_the_interval_decides(interval, verdict):
 )
 def test_enough_seeds_are_needed_and_fewer_where_a_run_is_long(n, minutes, verdict):
     part = Part("level 2", estimate(0.9, 1.0, n), 0.75, 1.0)
-    judged = judge(claim(part), ROWS, "full", minutes)
-    assert judged.verdict == verdict
-    assert (f"{n} seeds" in judged.note) == (verdict == "inconclusive")
+    assessed = assess(claim(part), ROWS, "full", minutes)
+    assert assessed.verdict == verdict
+    assert (f"{n} seeds" in assessed.note) == (verdict == "inconclusive")
 
 
 def test_nothing_is_contradicted_in_a_set_up_that_is_not_the_papers():
     part = Part("level 2", estimate(0.0, 0.1), 0.75, 1.0)
-    assert judge(claim(part), ROWS, "full").verdict == "contradicted"
-    assert judge(claim(part, faithful=False), ROWS, "full").verdict == "inconclusive"
+    assert assess(claim(part), ROWS, "full").verdict == "contradicted"
+    assert assess(claim(part, faithful=False), ROWS, "full").verdict == "inconclusive"
 
 
 def test_a_single_seed_has_no_interval_and_decides_nothing():
     alone = Estimate(0.9, math.nan, math.nan, 1, (0.9,))
     assert (
-        judge(claim(Part("x", alone, 0.0, 1.0), trained=False), ROWS, "full").verdict
+        assess(claim(Part("x", alone, 0.0, 1.0), trained=False), ROWS, "full").verdict
         == "inconclusive"
     )
 
 
 def test_exact_checks_need_no_seeds():
     assert (
-        judge(claim(Check("identity", True), trained=False), ROWS, "laptop").verdict == "supported"
+        assess(claim(Check("identity", True), trained=False), ROWS, "laptop").verdict == "supported"
     )
     assert (
-        judge(claim(Check("identity", False), trained=False), ROWS, "laptop").verdict
+        assess(claim(Check("identity", False), trained=False), ROWS, "laptop").verdict
         == "contradicted"
     )
 
 
 def test_scales():
     part = Part("x", estimate(0.9, 1.0), 0.75, 1.0)
-    verdicts = [judge(claim(part), ROWS, scale).verdict for scale in ("smoke", "laptop", "full")]
+    verdicts = [assess(claim(part), ROWS, scale).verdict for scale in ("smoke", "laptop", "full")]
     assert verdicts == ["smoke", "inconclusive", "supported"]
 
 
@@ -103,9 +103,9 @@ def test_rows_that_do_not_bear_on_it():
     def measure(rows):
         raise LookupError("no rows of dit")
 
-    judged = judge(claim(measure=measure), ROWS, "full")
-    assert (judged.verdict, judged.note) == ("not measured", "no rows of dit")
-    assert judged.json("s", "full", 3, {})["measured"] == {}
+    assessed = assess(claim(measure=measure), ROWS, "full")
+    assert (assessed.verdict, assessed.note) == ("not measured", "no rows of dit")
+    assert assessed.json("s", "full", 3, {})["measured"] == {}
 
 
 EACH = st.sampled_from(("supported", "inconclusive", "contradicted"))
@@ -124,7 +124,7 @@ def test_a_claim_is_supported_only_if_all_its_parts_are(parts):
 def test_the_json_is_the_contracts():
     part = Part("givt - maskgit", estimate(0.62, 0.78), 0.5, 1.0)
     finding = Finding((part, Check("c", True)), {"givt": 0.71, "bad": math.inf})
-    made = judge(claim(measure=lambda rows: finding, deviations=("d",)), ROWS, "full")
+    made = assess(claim(measure=lambda rows: finding, deviations=("d",)), ROWS, "full")
     plain = made.json("objectives", "full", 5, {"commit": "abc"})
     assert plain["interval"] == [0.62, 0.78]
     assert (plain["estimate"], plain["n"]) == (pytest.approx(0.7), 5)
@@ -201,49 +201,49 @@ def test_a_docstring_becomes_a_claim():
 def test_a_claim_is_trained_and_faithful_only_if_it_says_so():
     plain = Claim("X1", "A", "s", "e", lambda rows: Finding(()))
     assert (plain.trained, plain.faithful) == (False, True)
-    assert judge(plain, ROWS, "laptop").verdict == "inconclusive", "no parts say nothing"
+    assert assess(plain, ROWS, "laptop").verdict == "inconclusive", "no parts say nothing"
 
 
 def test_the_first_number_is_the_headline_and_a_check_is_none():
     finding = Finding(
         (Check("c", True), Part("a", estimate(0.1, 0.3)), Part("b", estimate(0.0, 1.0)))
     )
-    plain = judge(claim(measure=lambda rows: finding), ROWS, "full").json("s", "full", 5, {})
+    plain = assess(claim(measure=lambda rows: finding), ROWS, "full").json("s", "full", 5, {})
     assert (plain["estimate"], plain["interval"]) == (pytest.approx(0.2), [0.1, 0.3])
-    only = judge(claim(Check("c", True)), ROWS, "full").json("s", "full", 5, {})
+    only = assess(claim(Check("c", True)), ROWS, "full").json("s", "full", 5, {})
     assert (only["estimate"], only["interval"], only["n"]) == (None, None, None)
 
 
 def test_notes_say_what_is_missing_or_differs():
-    few = judge(claim(Part("x", estimate(0.9, 1.0, 3), 0.75), faithful=False), ROWS, "full")
+    few = assess(claim(Part("x", estimate(0.9, 1.0, 3), 0.75), faithful=False), ROWS, "full")
     assert few.note == "3 seeds; a verdict needs 5"
-    enough = judge(claim(Part("x", estimate(0.9, 1.0), 0.75), faithful=False), ROWS, "full")
+    enough = assess(claim(Part("x", estimate(0.9, 1.0), 0.75), faithful=False), ROWS, "full")
     assert enough.note == "the set-up differs from the paper's in what may decide"
     exact = claim(Part("x", estimate(0.9, 1.0, 2), 0.75), trained=False)
-    assert judge(exact, ROWS, "full").note == ""
-    assert judge(claim(Check("c", True)), ROWS, "full").note == ""
-    assert judge(claim(Check("c", True)), ROWS, "laptop").note == "a verdict needs full scale"
+    assert assess(exact, ROWS, "full").note == ""
+    assert assess(claim(Check("c", True)), ROWS, "full").note == ""
+    assert assess(claim(Check("c", True)), ROWS, "laptop").note == "a verdict needs full scale"
 
 
 def test_rows_that_do_not_bear_on_it_are_smoke_at_smoke_scale():
     def measure(rows):
         raise LookupError("no rows", "of dit")
 
-    judged = judge(claim(measure=measure), ROWS, "smoke")
-    assert (judged.verdict, judged.note) == ("smoke", "no rows of dit")
-    assert judged.json("s", "smoke", 1, {})["parts"] == []
+    assessed = assess(claim(measure=measure), ROWS, "smoke")
+    assert (assessed.verdict, assessed.note) == ("smoke", "no rows of dit")
+    assert assessed.json("s", "smoke", 1, {})["parts"] == []
 
 
-def test_what_was_judged_does_not_change():
+def test_what_was_assessed_does_not_change():
     part, check = Part("x", estimate(0.9, 1.0), 0.75), Check("c", True)
     whole = claim(part, check)
-    for made in (part, check, Finding((part,)), whole, judge(whole, ROWS, "full")):
+    for made in (part, check, Finding((part,)), whole, assess(whole, ROWS, "full")):
         name = dataclasses.fields(made)[0].name
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(made, name, None)
 
 
 def test_a_verdict_for_every_part_or_none_at_all():
-    odd = Judged(claim(), "supported", Finding((Check("c", True),)), ())
+    odd = Assessment(claim(), "supported", Finding((Check("c", True),)), ())
     with pytest.raises(ValueError, match="shorter"):
         odd.json("s", "full", 5, {})

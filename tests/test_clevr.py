@@ -150,7 +150,7 @@ def test_content_names_the_data(root):
     Image.new("RGB", (48, 32)).save(root / "images" / "val" / "CLEVR_val_000000.png")
     assert digest(Clevr.open(root, size=32)) != digest(clevr)
     with pytest.raises(UsageError, match=r"content is now .* not"):
-        clevr.shelf  # noqa: B018
+        clevr.loaded  # noqa: B018
 
 
 def rewrite(change):

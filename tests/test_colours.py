@@ -3,7 +3,7 @@
 import torch
 from scene_rows import carried_out
 
-from recombine.analysis.claims import judge
+from recombine.analysis.claims import assess
 from recombine.analysis.table import Table, read_table
 from recombine.metrics.colour_differences import cosines, differences
 from recombine.rng import seeded
@@ -28,9 +28,9 @@ def made_up(low: float, high: float, seeds: int = 3) -> Table:
 
 def test_the_claim_is_about_the_gap_between_the_groups():
     (claim,) = STUDY.claims
-    words = {gap: judge(claim, made_up(0.5, 0.5 + gap), "laptop").verdict for gap in (0.3, 0.0)}
+    words = {gap: assess(claim, made_up(0.5, 0.5 + gap), "laptop").verdict for gap in (0.3, 0.0)}
     assert words == {0.3: "supported", 0.0: "contradicted"}
-    assert judge(claim, Table([]), "laptop").verdict == "not measured"
+    assert assess(claim, Table([]), "laptop").verdict == "not measured"
 
 
 def test_directions_are_those_of_a_colour_over_the_same_floor():

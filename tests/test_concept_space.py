@@ -9,7 +9,7 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.analysis.claims import judge
+from recombine.analysis.claims import assess
 from recombine.analysis.concepts import (
     Curves,
     begins,
@@ -342,13 +342,13 @@ def good() -> Table:
 
 
 def verdict(id: str, rows: Table) -> str:
-    return judge(CLAIMS[id], rows, "full").verdict
+    return assess(CLAIMS[id], rows, "full").verdict
 
 
 @pytest.mark.parametrize("id", CLAIMS)
 def test_every_claim_is_supported_where_it_should_be(good, id):
-    judged = judge(CLAIMS[id], good, "full")
-    assert judged.verdict == "supported", (judged.finding, judged.parts)
+    assessed = assess(CLAIMS[id], good, "full")
+    assert assessed.verdict == "supported", (assessed.finding, assessed.parts)
 
 
 BAD = {
@@ -397,7 +397,7 @@ def test_the_power_of_the_signal_is_measured():
         assert measured[name] == pytest.approx(-power, rel=0.1)
 
 
-def test_the_order_is_judged_for_each_network(good):
+def test_the_order_is_assessed_for_each_network(good):
     """Without its strongest colour, the second network never has colour first."""
     fewer = Table([r for r in good if not r["variant"].startswith("DiT raw 0.8")])
     assert verdict("C3", fewer) == "partly supported"

@@ -61,7 +61,7 @@ def test_coordinates_are_the_probabilities_of_the_prompted_values_picture_by_pic
         torch.testing.assert_close(got, torch.tensor([*rows, rows[1]]))
 
 
-def test_values_outside_the_screen_are_judged_as_shown():
+def test_values_outside_the_screen_are_assessed_as_shown():
     logits = lambda images: [torch.stack((images.mean((1, 2, 3)), 1 - images.mean((1, 2, 3))), 1)]  # noqa: E731
     wild = torch.tensor([[[[-3.0, 0.5]]], [[[0.0, 0.5]]]])
     got = coordinates(logits, wild, (0,))

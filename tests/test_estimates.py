@@ -358,14 +358,14 @@ def posterior(values, model: RateModel) -> tuple[np.ndarray, np.ndarray]:
     nu = np.geomspace(model.least, model.most, 15)
     a, b = np.sin(angle)[:, None] ** 2 * nu, np.cos(angle)[:, None] ** 2 * nu
 
-    def log_likelihood(hits: float) -> np.ndarray:
-        return betaln(a + hits, b + model.samples - hits) - betaln(a, b)
+    def log_likelihood(successes: float) -> np.ndarray:
+        return betaln(a + successes, b + model.samples - successes) - betaln(a, b)
 
     logs = np.zeros_like(a)
     for value in values:
-        hits = value * model.samples
-        below = min(math.floor(hits), model.samples - 1)
-        part = hits - below
+        successes = value * model.samples
+        below = min(math.floor(successes), model.samples - 1)
+        part = successes - below
         logs += (1 - part) * log_likelihood(below) + part * log_likelihood(below + 1)
     mass = np.exp(logs - logs.max()).sum(1) * np.sin(2 * angle) ** (2 * model.prior - 1)
     return edges, mass / mass.sum()

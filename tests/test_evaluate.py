@@ -244,8 +244,8 @@ def test_level_intervals_cover_the_mean_of_the_true_rates():
     """15 compositions of one to three pictures each, the hardest case of scripts/level_coverage.py;
     variances of each alone covered 0.75."""
     rng, counts, held = np.random.default_rng(0), np.array((1, 2, 3) * 5), 0
-    for hits in rng.binomial(counts, 0.3, size=(300, 15)):
-        rows = [{"joint": h / n, "n": n} for h, n in zip(hits, counts, strict=True)]
+    for successes in rng.binomial(counts, 0.3, size=(300, 15)):
+        rows = [{"joint": h / n, "n": n} for h, n in zip(successes, counts, strict=True)]
         e = level_estimate(rows)
         held += e["low"] <= 0.3 <= e["high"]
     assert 0.88 <= held / 300 <= 0.99

@@ -122,7 +122,7 @@ def test_the_claims_hold_on_rows_that_show_them_and_not_on_others():
     assert words_act_alike(bad).measured[within] == pytest.approx(-1)
 
 
-def test_a_model_that_did_not_learn_its_captions_is_not_judged():
+def test_a_model_that_did_not_learn_its_captions_is_not_assessed():
     about = {"kind": "captions", "of": "samples", "joint": 0.5, "seed": 0}
     others = [about | {"joint": 1.0, "seed": seed} for seed in (1, 2)]
     plain = rows_of((0.9, 0.7, 0.5), float, (0.1,) * 8) + Table(others)

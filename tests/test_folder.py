@@ -199,7 +199,7 @@ def test_parquet_holds_the_same_table(root):
     pl.DataFrame(data).write_parquet(root / "factors.parquet")
     folder, other = Folder.open(root), Folder.open(root, table="factors.parquet")
     assert other.space == folder.space
-    assert torch.equal(other.shelf.values, folder.shelf.values)
+    assert torch.equal(other.loaded.values, folder.loaded.values)
     (root / "factors.parquet").write_bytes(b"nonsense")
     with pytest.raises(UsageError, match="not a readable Parquet table"):
         Folder.open(root, table="factors.parquet")
@@ -393,9 +393,9 @@ def test_the_digest_covers_every_picture(root):
 def test_a_file_that_several_rows_name_is_held_once(root):
     rows = TABLE.splitlines()
     table_of(root, rows[0], rows[1:] + rows[1:2] * 5)
-    shelf = Folder.open(root).shelf
-    assert (len(shelf.pictures), len(shelf.factors)) == (4, 9)
-    assert (shelf.images(torch.arange(9))[:, 0, 0, 0] * 255).round().tolist() == [
+    loaded = Folder.open(root).loaded
+    assert (len(loaded.pictures), len(loaded.factors)) == (4, 9)
+    assert (loaded.images(torch.arange(9))[:, 0, 0, 0] * 255).round().tolist() == [
         10.0, 20.0, *[10.0] * 5, 40.0, 30.0,
     ]  # fmt: skip
 

@@ -112,40 +112,6 @@ def modules_in(path: Path) -> set[str]:
     return names
 
 
-PRIVATE = (
-    r"wary|strict[ _]readers?|the judges?|judge that|told|untold|asked|sown|taught|hollow|dice|listening"
-    r"|echo(?:es|ed)?|luck(?:y)?|wish(?:es|ed)?|loud(?:ly|er)?|quiet(?:ly|er)|made[ _]to[ _]choose"
-    r"|must[ _]choose|machine\.meet|dials?|patience|courses?|share that is right|classes that vary"
-    r"|var(?:ies|y|iation) inside a class|one-tokenizer|does not hold|deaf"
-)
-"""Words that only this project used, in text, messages and names (also as a part of a name: `is_wary`)."""
-OPAQUE = re.compile(
-    r'(?:seeded\(|placed\([^)]*)"echo"|"echo", device|^\s*@?echo |\|\| echo ', re.MULTILINE
-)
-"""Names of random streams (another name would be other numbers), the shell's command."""
-READ = [
-    p
-    for folder in ("recombine", "docs", "benchmarks", "scripts", "tests")
-    for p in (ROOT / folder).rglob("*")
-]
-READ += [ROOT / name for name in ("README.md", "SECURITY.md", "Makefile", "pyproject.toml")]
-READ = [
-    p
-    for p in READ
-    if p.suffix in (".py", ".md", ".html", ".js", ".json", ".toml", ".css", ".ipynb", "")
-    and p.is_file()
-    and p.name not in ("test_house.py", "test_results.py")  # which list them
-]
-
-
-def test_no_private_words():
-    """But for the log: what was written on a day stays as it was."""
-    texts = {p: OPAQUE.sub("", p.read_text()) for p in READ if "log" not in p.parts}
-    whole = re.compile(rf"(?<![a-z])(?:{PRIVATE})(?![a-z])", re.IGNORECASE)
-    found = {p: whole.findall(text) for p, text in texts.items()}
-    assert not {p: words for p, words in found.items() if words}
-
-
 def test_types_and_shapes_are_checked_in_every_function_while_tests_run():
     for call in (
         lambda: nearest(3, []),

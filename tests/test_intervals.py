@@ -8,7 +8,7 @@ from recombine.metrics.intervals import TRUST, wilson
 
 
 @pytest.mark.parametrize(
-    ("hits", "n", "low", "high"),
+    ("successes", "n", "low", "high"),
     [
         (0, 10, 0.0, 0.27753),
         (10, 10, 0.72247, 1.0),
@@ -17,18 +17,18 @@ from recombine.metrics.intervals import TRUST, wilson
         (81, 263, 0.25529, 0.36621),
     ],
 )
-def test_wilson_gives_the_published_numbers(hits, n, low, high):
-    assert wilson(hits, n) == pytest.approx((low, high), abs=2e-5)
+def test_wilson_gives_the_published_numbers(successes, n, low, high):
+    assert wilson(successes, n) == pytest.approx((low, high), abs=2e-5)
 
 
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_holds_the_share_stays_in_range_and_mirrors(pair):
-    hits, n = pair
-    low, high = wilson(hits, n)
-    assert 0 <= low <= hits / n + 1e-12
-    assert hits / n - 1e-12 <= high <= 1
-    assert wilson(n - hits, n) == pytest.approx((1 - high, 1 - low))
-    wider = wilson(hits, n, z=3.0)
+    successes, n = pair
+    low, high = wilson(successes, n)
+    assert 0 <= low <= successes / n + 1e-12
+    assert successes / n - 1e-12 <= high <= 1
+    assert wilson(n - successes, n) == pytest.approx((1 - high, 1 - low))
+    wider = wilson(successes, n, z=3.0)
     assert wider[0] - 1e-12 <= low <= high <= wider[1] + 1e-12
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.analysis.claims import judge
+from recombine.analysis.claims import assess
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.ties import total_correlation
@@ -34,7 +34,7 @@ def rows() -> list[dict]:
 
 def test_rows_are_flat_and_bear_on_every_claim(rows):
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-    verdicts = {claim.id: judge(claim, Table(rows), "laptop") for claim in STUDY.claims}
+    verdicts = {claim.id: assess(claim, Table(rows), "laptop") for claim in STUDY.claims}
     assert list(verdicts) == ["L1", "L2", "L3", "L4", "L5", "L6"]
     assert all(v.finding for v in verdicts.values())
     assert {verdicts[i].verdict for i in ("L1", "L4", "L5")} == {"supported"}
@@ -43,9 +43,9 @@ def test_rows_are_flat_and_bear_on_every_claim(rows):
 def test_claims_can_fail(rows):
     wrong = {"worst_pixel": 1e-3, "cosine": 0.2, "ratio": 1.5, "all_lit": 0.5, "off": 0.1}
     table = Table([row | {k: v for k, v in wrong.items() if k in row} for row in rows])
-    verdicts = {claim.id: judge(claim, table, "laptop").verdict for claim in STUDY.claims}
+    verdicts = {claim.id: assess(claim, table, "laptop").verdict for claim in STUDY.claims}
     assert "supported" not in [verdicts[i] for i in ("L1", "L3", "L4", "L5", "L6")]
-    assert {judge(c, Table(), "laptop").verdict for c in STUDY.claims} == {"not measured"}
+    assert {assess(c, Table(), "laptop").verdict for c in STUDY.claims} == {"not measured"}
 
 
 @pytest.mark.parametrize("part", MEASURE)

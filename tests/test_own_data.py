@@ -66,7 +66,7 @@ def test_more_numbers_in_a_patch_than_the_network_is_wide_are_refused(own, tmp_p
 def test_parts_are_apart_and_keep_every_combination_in_training(own):
     folder = Folder.open(own)
     train, held = folder.part_of("train"), folder.part_of("held-out")
-    rows = [set(f.shelf.picture.tolist()) for f in (train, held)]
+    rows = [set(f.loaded.picture.tolist()) for f in (train, held)]
     assert not rows[0] & rows[1]
     assert len(rows[0]) + len(rows[1]) == 60
     assert train.present == folder.present
@@ -107,12 +107,12 @@ def test_pictures_that_do_not_fit_into_memory_stay_on_disk_and_train_alike(own, 
     small = override(settings("smoke").recipe, f"world={Folder.open(own).path}", "net.patch=6")
     run, held = Work(ModelRun(small), own.parent, QUIET), Folder.open(own)
     batch = Model(small, run).batch(3)
-    assert not held.shelf.on_disk
+    assert not held.loaded.on_disk
     assert not small.streams
-    for module in ("worlds.shelf", "runs.recipe"):
+    for module in ("worlds.labelled_pictures", "runs.recipe"):
         monkeypatch.setattr(f"recombine.{module}.memory", lambda: 60 * 3 * 48**2)
     streamed = Folder.open(own)
-    assert streamed.shelf.on_disk
+    assert streamed.loaded.on_disk
     assert streamed.content == held.content
     index = torch.tensor(held.present)
     first, second = (f.render(index, seeded(0)).images for f in (held, streamed))
@@ -126,7 +126,7 @@ def test_pictures_that_do_not_fit_into_memory_stay_on_disk_and_train_alike(own, 
 
 
 def test_pictures_that_fit_nowhere_are_refused(own, monkeypatch):
-    monkeypatch.setattr("recombine.worlds.shelf.memory", lambda: 1000)
+    monkeypatch.setattr("recombine.worlds.labelled_pictures.memory", lambda: 1000)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
     with pytest.raises(UsageError, match=r"neither into memory nor into .* set a smaller size"):
         Folder.open(own)

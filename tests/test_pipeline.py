@@ -251,7 +251,7 @@ def test_the_documented_study_that_trains_runs(tmp_path):
 WITHOUT = "import sys; sys.modules['polars'] = None; from recombine.cli import main; main()"
 
 
-def test_the_documented_study_is_made_without_polars_and_judged_elsewhere(study, tmp_path):
+def test_the_documented_study_is_made_without_polars_and_assessed_elsewhere(study, tmp_path):
     assert len(documented().splitlines()) <= 65
     out, where = tmp_path / "out", {"env": os.environ | {"PYTHONPATH": str(ROOT)}, "text": True}
     arguments = ["run", str(study), "--seeds", "5", "--out", str(out), "--device", "cpu"]
@@ -263,8 +263,8 @@ def test_the_documented_study_is_made_without_polars_and_judged_elsewhere(study,
     assert len(before) == 10
     assert not (out / "ridge").exists()
     command = [sys.executable, "-m", "recombine", *arguments]
-    judged = subprocess.run(command, capture_output=True, check=False, **where)
-    assert judged.returncode == 0, judged.stderr
+    assessed = subprocess.run(command, capture_output=True, check=False, **where)
+    assert assessed.returncode == 0, assessed.stderr
     assert rows_of(out) == before
     claims = json.loads((out / "ridge" / "claims.json").read_text())
     assert [c["verdict"] for c in claims] == ["supported"]

@@ -14,7 +14,7 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.analysis.claims import judge
+from recombine.analysis.claims import assess
 from recombine.analysis.table import Table
 from recombine.overrides import override
 from recombine.pipeline.job import Work
@@ -167,7 +167,7 @@ SWAPPED |= {"both": "none", "triangles": "circles"}
 @pytest.mark.parametrize("claim", interactions.STUDY.claims, ids=lambda c: c.id)
 def test_claims_hold_of_the_model_and_fail_where_its_answers_are_others(rows, claim):
     def verdict(some: list[dict]) -> str:
-        return judge(claim, Table(some), "full").verdict
+        return assess(claim, Table(some), "full").verdict
 
     assert verdict(rows) == "supported"
     others = []

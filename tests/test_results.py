@@ -65,7 +65,7 @@ def test_a_folder_holds_what_it_lists_and_nothing_else(name):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_claims_follow_from_the_rows(name):
-    """Judged again they are the same, to the last digit; only where they come from is not
+    """Assessed again they are the same, to the last digit; only where they come from is not
     computed."""
     study, results = find(name), read_results(RESULTS / name)
     facts, shipped = (read_json(RESULTS / name / f"{n}.json") for n in ("study", "claims"))

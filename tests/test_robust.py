@@ -38,7 +38,7 @@ from recombine.runtime import Runtime, find_device
 from recombine.store import RunFolder
 from recombine.studies import find
 from recombine.studies.study import Study
-from recombine.studies.summary import judge_again, publish
+from recombine.studies.summary import assess_again, publish
 from recombine.train.fit import Diverged
 from recombine.worlds.factors import Factor, FactorSpace, Split, at_most_one_new
 from recombine.worlds.shapes2d import Shapes2D
@@ -63,7 +63,7 @@ def test_a_linked_folder_is_refused_and_what_lies_behind_is_not_touched(stranger
     place = folder / name
     shutil.rmtree(place, ignore_errors=True)
     place.symlink_to(mine)
-    for act in (write_site, lambda _: judge_again(find("swing-by"), folder, "commit")):
+    for act in (write_site, lambda _: assess_again(find("swing-by"), folder, "commit")):
         with pytest.raises(UsageError, match=r"is a link|holds no study|no such file"):
             act(stranger)
     assert {p.read_text() for p in mine.iterdir()} == {'{"secret": 1}'}

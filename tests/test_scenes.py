@@ -278,7 +278,7 @@ def test_objects_keep_their_distance(count, spacing):
     for i, j in itertools.combinations(range(count), 2):
         apart = scene.xy[:, i] - scene.xy[:, j]
         assert (apart.norm(dim=1) - scene.radius[:, i] - scene.radius[:, j] >= 0.25 - 1e-5).all()
-        for axis in (camera.right[:, :2], camera.ahead[:, :2]):
+        for axis in (camera.right[:, :2], camera.forward[:, :2]):
             assert ((apart * axis).sum(1).abs() / axis.norm(dim=1) >= 0.4 - 1e-5).all()
     frame = world.frame._replace(height=240, width=240, samples=1)
     pixels = 240**2 * areas(Solids.of(scene), Shot.of(scene, frame))
@@ -333,7 +333,7 @@ def test_samples_are_named_by_their_stream():
     assert one.centres.shape == (6, 3, 2)
 
 
-def test_objects_can_be_moved_to_marks():
+def test_objects_can_be_moved_to_locations():
     world = Scenes()
     scene = placed(world, [3] * 5, "locations")
     torch.testing.assert_close(

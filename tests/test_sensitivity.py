@@ -3,7 +3,7 @@
 import pytest
 from level_rows import accuracy_rows
 
-from recombine.analysis.claims import Claim, Finding, Part, judge
+from recombine.analysis.claims import Claim, Finding, Part, assess
 from recombine.analysis.levels import accuracy, at_level
 from recombine.analysis.sensitivity import by_checkpoint, by_probe
 from recombine.analysis.table import Table
@@ -73,12 +73,12 @@ def test_what_a_probe_cannot_decide_is_left_out():
     assert by_other_probes(needy) == {"oracle": "contradicted"}
 
 
-def test_a_claim_is_judged_on_the_checkpoints_up_to_each_and_the_last_is_the_verdict():
+def test_a_claim_is_assessed_on_the_checkpoints_up_to_each_and_the_last_is_the_verdict():
     rows = checkpoints("v", BY_STEP)
     verdicts = earlier(rows)
     low, high, middle = "contradicted", "supported", "inconclusive"
     assert verdicts == [(10, low), (20, high), (40, middle), (80, low)]
-    assert verdicts[-1][1] == judge(claim(), Table(rows), "full", 1.0).verdict
+    assert verdicts[-1][1] == assess(claim(), Table(rows), "full", 1.0).verdict
 
 
 def test_checkpoints_of_models_that_a_claim_is_not_about_are_left_out():
@@ -102,13 +102,13 @@ def test_the_checkpoints_begin_where_all_that_learn_what_they_saw_have_done_so()
     assert [step for step, _ in earlier([*late, *never, *slow], both)] == [20, 40, 80]
 
 
-def test_what_comes_from_no_checkpoint_is_not_judged_by_checkpoint():
+def test_what_comes_from_no_checkpoint_is_not_assessed_by_checkpoint():
     def ceiling(rows: Table) -> Finding:
         some = accuracy_rows({"v": rows.one(kind="ceiling")["joint"]})
         return Finding((Part("ceiling", accuracy(Table(some), "v", 2), 0.5, 1.0),))
 
     rows = [*checkpoints("v", BY_STEP), {"kind": "ceiling", "joint": 0.9}]
-    assert judge(claim(ceiling), Table(rows), "full", 1.0).verdict == "supported"
+    assert assess(claim(ceiling), Table(rows), "full", 1.0).verdict == "supported"
     assert earlier(rows, ceiling) == []
 
 

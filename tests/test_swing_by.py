@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from recombine.analysis.claims import judge
+from recombine.analysis.claims import assess
 from recombine.analysis.table import Table
 from recombine.config import UsageError
 from recombine.overrides import override
@@ -113,9 +113,9 @@ def test_your_setting_agrees_with_the_reference():
 
 def test_the_canonical_digits():
     rows = list(swing_by_flows.reference())
-    assert judge(CLAIMS["T6"], Table(rows), "laptop").verdict == "supported"
+    assert assess(CLAIMS["T6"], Table(rows), "laptop").verdict == "supported"
     wrong = [r | ({"low": 0.14} if r["kind"] == "t6.summary" else {}) for r in rows]
-    assert judge(CLAIMS["T6"], Table(wrong), "laptop").verdict != "supported"
+    assert assess(CLAIMS["T6"], Table(wrong), "laptop").verdict != "supported"
 
 
 def many_descents(share: float, squared: float, seeds: int) -> Table:
@@ -130,9 +130,9 @@ def many_descents(share: float, squared: float, seeds: int) -> Table:
 
 
 def test_a_share_of_starts_needs_enough_starts():
-    assert judge(CLAIMS["T9"], many_descents(0.18, 0.59, 600), "laptop").verdict == "supported"
-    assert judge(CLAIMS["T9"], many_descents(0.18, 0.59, 20), "laptop").verdict != "supported"
-    assert judge(CLAIMS["T9"], many_descents(0.4, 0.59, 600), "laptop").verdict != "supported"
+    assert assess(CLAIMS["T9"], many_descents(0.18, 0.59, 600), "laptop").verdict == "supported"
+    assert assess(CLAIMS["T9"], many_descents(0.18, 0.59, 20), "laptop").verdict != "supported"
+    assert assess(CLAIMS["T9"], many_descents(0.4, 0.59, 600), "laptop").verdict != "supported"
 
 
 @pytest.mark.parametrize(
@@ -145,19 +145,19 @@ def test_a_share_of_starts_needs_enough_starts():
     ],
 )
 def test_quick_claims_are_supported(id, experiment):
-    assert judge(CLAIMS[id], Table(experiment()), "laptop").verdict == "supported"
+    assert assess(CLAIMS[id], Table(experiment()), "laptop").verdict == "supported"
 
 
 def test_claims_without_rows_are_not_measured():
-    assert {judge(c, Table(), "laptop").verdict for c in STUDY.claims} == {"not measured"}
+    assert {assess(c, Table(), "laptop").verdict for c in STUDY.claims} == {"not measured"}
 
 
 def test_smoke_rows_are_flat_and_bear_on_every_claim(smoke):
     assert len(json.dumps(smoke, allow_nan=False)) < 3_000_000
     for claim in STUDY.claims:
-        judged = judge(claim, Table(smoke), "smoke")
-        assert judged.finding is not None, claim.id
-        assert all(isinstance(v, (int, float, str)) for v in judged.finding.measured.values())
+        assessed = assess(claim, Table(smoke), "smoke")
+        assert assessed.finding is not None, claim.id
+        assert all(isinstance(v, (int, float, str)) for v in assessed.finding.measured.values())
 
 
 def test_figures_are_plotted_from_rows_alone(smoke, tmp_path):

@@ -103,7 +103,7 @@ class Finding:
 @dataclass(frozen=True)
 class Claim:
     """One statement, what was expected of it, and the function from rows to finding, which raises
-    LookupError where the rows do not bear on it. `trained`: judged at full scale over enough seeds.
+    LookupError where the rows do not bear on it. `trained`: assessed at full scale over enough seeds.
     `deviations`: what differs from the paper's set-up; `faithful` is False where one of them may
     decide the outcome, and then nothing is called contradicted."""
 
@@ -136,7 +136,7 @@ def claim(id: str, paper: str = "beyond the papers", **more: Any) -> Callable[..
 
 
 @dataclass(frozen=True)
-class Judged:
+class Assessment:
     """A claim with its verdict; `note` says why there is none, or what to mind."""
 
     claim: Claim
@@ -179,21 +179,21 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def judge(claim: Claim, rows: Table, scale: str, run_minutes: float = 0.0) -> Judged:
+def assess(claim: Claim, rows: Table, scale: str, run_minutes: float = 0.0) -> Assessment:
     """The verdict on one claim. `run_minutes`: how long one run of its study takes on a GPU."""
     try:
         finding = claim.measure(rows)
     except LookupError as error:
-        return Judged(
+        return Assessment(
             claim, "smoke" if scale == "smoke" else "not measured", None, (), _text(error)
         )
     enough = (ENOUGH_LONG if run_minutes > LONG else ENOUGH) if claim.trained else 0
     each = tuple(part.verdict(enough, claim.faithful) for part in finding.parts)
     if scale == "smoke":
-        return Judged(claim, "smoke", finding, each)
+        return Assessment(claim, "smoke", finding, each)
     if claim.trained and scale != "full":
-        return Judged(claim, "inconclusive", finding, each, "a verdict needs full scale")
-    return Judged(claim, combine(each), finding, each, _note(claim, finding, enough))
+        return Assessment(claim, "inconclusive", finding, each, "a verdict needs full scale")
+    return Assessment(claim, combine(each), finding, each, _note(claim, finding, enough))
 
 
 def combine(parts: tuple[Verdict, ...]) -> Verdict:

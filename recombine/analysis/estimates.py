@@ -182,7 +182,7 @@ def _student(freedom: int) -> float:
 
 @lru_cache
 def _grid(model: RateModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What does not depend on data: the log likelihood of each number of hits at each (mu, nu),
+    """What does not depend on data: the log likelihood of each number of successes at each (mu, nu),
     the prior weights of the cells of mu, and the cells' edges on the arcsine scale."""
     edges = np.linspace(0, math.pi / 2, CELLS + 1)
     angle = (edges[1:] + edges[:-1]) / 2
@@ -213,9 +213,9 @@ def _posteriors(shares: np.ndarray, model: RateModel = MODEL) -> np.ndarray:
 def _counts(shares: np.ndarray, samples: int) -> np.ndarray:
     """How many seeds of each row hit k of `samples`; between two k a seed counts for both in part,
     so that the log likelihood runs straight from one to the other."""
-    hits = shares * samples
-    below = np.minimum(np.floor(hits).astype(int), samples - 1)
-    part = hits - below
+    successes = shares * samples
+    below = np.minimum(np.floor(successes).astype(int), samples - 1)
+    part = successes - below
     counts = np.zeros((len(shares), samples + 1))
     rows = np.arange(len(shares))[:, None]
     np.add.at(counts, (rows, below), 1 - part)

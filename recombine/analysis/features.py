@@ -8,7 +8,7 @@ from recombine.analysis.estimates import correlation, correlation_estimate, mean
 from recombine.analysis.table import Table
 
 LEARNED = 0.8
-"""The share of samples that show what their captions name, at least, for a model to be judged."""
+"""The share of samples that show what their captions name, at least, for a model to be assessed."""
 RISE, MONOTONE, SAME, MARGIN = 0.1, 0.8, 0.9, 0.05
 """The regions, written down before any run."""
 

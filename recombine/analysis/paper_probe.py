@@ -29,7 +29,7 @@ def with_paper_probe(rows: Table) -> Table:
 
 
 def beside(rows: Table, papers: Mapping[str, float | None]) -> Measured:
-    """Numbers that stand beside a claim that this probe judges; the paper's own where it has
+    """Numbers that stand beside a claim that this probe assesses; the paper's own where it has
     one."""
     named = {"primary probe": "paper's linear probe, mean over its seeds"}
     return measured(rows, dict(papers), PAPER) | named

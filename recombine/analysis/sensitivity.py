@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from recombine.analysis.claims import Claim, Judged, judge
+from recombine.analysis.claims import Assessment, Claim, assess
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import LEARNED, PROBES, means, probe_of, trusted
 from recombine.analysis.table import Table
@@ -25,20 +25,21 @@ def by_probe(
     )
 
     def verdicts(claim: Claim) -> dict[str, str]:
-        usual, without = (judge(claim, some, scale, run_minutes) for some in (rows, blind))
+        usual, without = (assess(claim, some, scale, run_minutes) for some in (rows, blind))
         if not (_given(claim, usual, scale) and _differ(usual, without)):
             return {}
         others = {
-            PROBES[p]: judge(claim, some, scale, run_minutes).verdict for p, some in swapped.items()
+            PROBES[p]: assess(claim, some, scale, run_minutes).verdict
+            for p, some in swapped.items()
         }
         return {p: verdict for p, verdict in others.items() if verdict in GIVEN}
 
     return [verdicts(claim) for claim in claims]
 
 
-def _given(claim: Claim, judged: Judged, scale: str) -> bool:
+def _given(claim: Claim, assessed: Assessment, scale: str) -> bool:
     """Whether a claim on trained models has a verdict, which needs full scale."""
-    return claim.trained and scale == "full" and judged.verdict in GIVEN
+    return claim.trained and scale == "full" and assessed.verdict in GIVEN
 
 
 def _probes(rows: Table) -> list[str]:
@@ -53,7 +54,7 @@ def _primary(rows: Table, probe: str, primary: str) -> Table:
     return kept + moved
 
 
-def _differ(a: Judged, b: Judged) -> bool:
+def _differ(a: Assessment, b: Assessment) -> bool:
     """In more than the numbers that stand beside."""
     return a.finding is None or b.finding is None or a.finding.parts != b.finding.parts
 
@@ -76,13 +77,13 @@ def by_checkpoint(
         return rows.filter(kept | pl.col("variant").is_null() | (pl.col("variant") != variant))
 
     def verdicts_by_checkpoint(claim: Claim) -> list[tuple[int, str]]:
-        last = judge(claim, rows, scale, run_minutes)
+        last = assess(claim, rows, scale, run_minutes)
         if not _given(claim, last, scale):
             return []
         # the variants without whose checkpoints it would find something else, or nothing
-        about = [v for v in variants if judge(claim, without(v), scale).finding != last.finding]
+        about = [v for v in variants if assess(claim, without(v), scale).finding != last.finding]
         steps = _checkpoints(rows, about)
-        verdicts = [(s, judge(claim, until(s), scale, run_minutes).verdict) for s in steps]
+        verdicts = [(s, assess(claim, until(s), scale, run_minutes).verdict) for s in steps]
         return [(step, verdict) for step, verdict in verdicts if verdict in GIVEN]
 
     variants = rows.where(kind="accuracy").unique("variant")

@@ -8,10 +8,10 @@ TRUST = 0.95
 """The accuracy on real pictures of every composition that a probe needs to be believed."""
 
 
-def wilson(hits: SupportsInt, n: SupportsInt, z: float = Z95) -> tuple[float, float]:
-    """Wilson's interval of a proportion, `hits` of `n` independent samples; (0, 1) for n = 0."""
-    hits, n = int(hits), int(n)
-    return wilson_of_share(hits / n, float(n), z) if n else (0.0, 1.0)
+def wilson(successes: SupportsInt, n: SupportsInt, z: float = Z95) -> tuple[float, float]:
+    """Wilson's interval of a proportion, `successes` of `n` independent samples; (0, 1) for n = 0."""
+    successes, n = int(successes), int(n)
+    return wilson_of_share(successes / n, float(n), z) if n else (0.0, 1.0)
 
 
 def wilson_of_share(p: float, n: float, z: float = Z95) -> tuple[float, float]:

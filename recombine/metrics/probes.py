@@ -145,11 +145,19 @@ def score(
     finite = are_finite(images)
     correct = probe(images) == torch.tensor(composition, device=images.device)
     correct = correct & finite[:, None]
-    hits, n = int(correct.all(1).sum()), len(images)
-    low, high = wilson(hits, n)
+    successes, n = int(correct.all(1).sum()), len(images)
+    low, high = wilson(successes, n)
     each = {f.name: float(correct[:, i].float().mean()) for i, f in enumerate(space.factors)}
     bad = {} if finite.all() else {"not_finite": n - int(finite.sum())}
-    return {"probe": probe.name, "n": n, "joint": hits / n, "low": low, "high": high, **each, **bad}
+    return {
+        "probe": probe.name,
+        "n": n,
+        "joint": successes / n,
+        "low": low,
+        "high": high,
+        **each,
+        **bad,
+    }
 
 
 def accuracy_rows(

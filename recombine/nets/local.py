@@ -181,7 +181,7 @@ class Fine(nn.Module):
         ):
             nn.init.zeros_(zero)
 
-    def look(self, layer: int, y: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h w"]:
+    def convolve(self, layer: int, y: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d h w"]:
         own = self.convolutions[layer]
         return own(y) if self.near[layer] else F.conv2d(y, own.weight[..., 1:2, 1:2], own.bias)
 
@@ -192,10 +192,10 @@ class Fine(nn.Module):
         time: Float[Tensor, "b d"],
         cells: int,
     ) -> Float[Tensor, "b c h w"]:
-        y = self.look(0, F.pixel_unshuffle(x, self.fold))
+        y = self.convolve(0, F.pixel_unshuffle(x, self.fold))
         for i, m in enumerate(self.modulation(time)[:, None].chunk(FINE_DEPTH - 1, dim=-1), 1):
             each = modulated(y.flatten(2).mT, *m.chunk(2, dim=-1)).mT.unflatten(2, y.shape[2:])
-            y = y + self.look(i, F.silu(each))
+            y = y + self.convolve(i, F.silu(each))
         coarse = to_grid(self.token(tokens), self.side, cells)
         return F.pixel_shuffle(self.leave(F.silu(self.join(torch.cat((y, coarse), 1)))), self.fold)
 

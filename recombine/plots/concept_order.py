@@ -56,7 +56,7 @@ def prediction(standard: list[Outcome], folder: Path) -> Figure:
 
 
 def legend(axis: Any, standard: list[Outcome]) -> None:
-    """What inks and marks mean, beside the last panel."""
+    """What inks and markers mean, beside the last panel."""
     for factor, ink in zip(PAIR, CYCLE, strict=False):
         axis.plot([], [], "o", ms=5, color=ink, label=factor)
     for net in dict.fromkeys(o.facts["net"] for o in standard):

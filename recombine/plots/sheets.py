@@ -29,12 +29,12 @@ def keep_sheets(
             if taken.setdefault(name, run["digest"]) != run["digest"]:
                 name = f"{run['digest'][:6]}-{name}"
             picture = source.verified(f"samples/{path.name}")
-            marks = (checksum(picture)[:16], _mark(folder / name))
-            if (name, *marks) not in known:
+            digests = (checksum(picture)[:16], _digest(folder / name))
+            if (name, *digests) not in known:
                 write_atomic(folder / name, as_webp(picture, path))
-                marks = (marks[0], _mark(folder / name))
+                digests = (digests[0], _digest(folder / name))
             about = {"run": run["digest"], "file": name, "name": "step" if step else path.stem}
-            about |= {"source": marks[0], "made": marks[1]}
+            about |= {"source": digests[0], "made": digests[1]}
             kept.append(about | ({"step": int(step[1])} if step else {}))
     return kept
 
@@ -43,7 +43,7 @@ def _is_flat(entry: dict[str, Any]) -> bool:
     return all(isinstance(entry.get(key), str) for key in ("file", "source", "made"))
 
 
-def _mark(path: Path) -> str:
+def _digest(path: Path) -> str:
     """The checksum of a file that is there, by which it is known again."""
     return checksum(read_bytes(path))[:16] if path.exists() and not path.is_symlink() else ""
 

@@ -1,4 +1,4 @@
-"""One look for every figure: small SVG files on white, which can be read on light and dark pages
+"""One style for every figure: small SVG files on white, which can be read on light and dark pages
 alike."""
 
 import math
@@ -141,9 +141,9 @@ def canvas(
     import matplotlib
     from matplotlib.figure import Figure as Drawing
 
-    look = {**STYLE, "axes.prop_cycle": matplotlib.cycler(color=CYCLE)}
-    look["svg.hashsalt"] = figure.name
-    with matplotlib.rc_context(look):  # without pyplot: a notebook keeps its own figures
+    settings = {**STYLE, "axes.prop_cycle": matplotlib.cycler(color=CYCLE)}
+    settings["svg.hashsalt"] = figure.name
+    with matplotlib.rc_context(settings):  # without pyplot: a notebook keeps its own figures
         drawing = Drawing(figsize=size)
         yield drawing.subplots(rows, cols, **kwargs)
         save(drawing, folder, figure)

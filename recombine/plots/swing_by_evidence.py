@@ -67,12 +67,12 @@ def _cube(axis: Any, loss: dict[str, float]) -> Any:
     for u in loss:
         for v in loss:
             if sum(a != b for a, b in zip(u, v, strict=True)) == 1 and u < v and "1" in u:
-                look = (
+                style = (
                     {"color": RED, "lw": 1.8}
                     if loss[u] > loss[v]
                     else {"color": GREY, "lw": 0.6, "alpha": 0.5}
                 )
-                axis.plot(*zip(place[u], place[v], strict=True), zorder=1, **look)
+                axis.plot(*zip(place[u], place[v], strict=True), zorder=1, **style)
     colours = [max(value, 1e-3) for value in loss.values()]
     x, y = zip(*(place[v] for v in loss), strict=True)
     dots = axis.scatter(

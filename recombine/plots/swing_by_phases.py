@@ -100,8 +100,8 @@ def _shares(axis: Any, rows: Table) -> None:
             label = f"{k}" if place == 3 else None
             axis.barh(y, share, left=base, color=colour, height=0.62, label=label)
             if share > 0.04:
-                look = {"ha": "center", "va": "center", "color": "white", "fontsize": 8.5}
-                axis.text(base + share / 2, y, f"{share:.0%}", **look)
+                style = {"ha": "center", "va": "center", "color": "white", "fontsize": 8.5}
+                axis.text(base + share / 2, y, f"{share:.0%}", **style)
             base += share
     concepts = {"triple": 3, "quadruple": 4}
     names = [f"{concepts[s]} concepts, {v.replace('^2', '²')}" for s, v in reversed(bars)]

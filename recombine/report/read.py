@@ -93,7 +93,7 @@ class PartEntry(Struct):
 
 
 class Sensitivity(Struct):
-    """What the verdict would be by another probe, or judged up to an earlier checkpoint."""
+    """What the verdict would be by another probe, or assessed up to an earlier checkpoint."""
 
     by_probe: dict[str, Verdict] = {}
     by_checkpoint: list[tuple[Step, Verdict]] = []

@@ -29,7 +29,7 @@ PAPERS = {
     "arXiv 2410.08309",
 }
 REFERENCE = re.compile(r"paper_(.+)|(.+)_(?:paper|law|expected)")
-MARKS = {
+SYMBOLS = {
     "supported": "✓",
     "partly supported": "◐",
     "inconclusive": "?",
@@ -63,7 +63,7 @@ def environment() -> Environment:
     nonce = hashlib.sha256(script.encode()).hexdigest()[:24]
     style = (HERE / "style.css").read_text(encoding="utf-8")
     made.globals |= {"css": Markup(style), "js": Markup(script), "nonce": nonce}
-    made.globals |= {"colours": LEVELS, "marks": MARKS, "papers": PAPERS}
+    made.globals |= {"colours": LEVELS, "symbols": SYMBOLS, "papers": PAPERS}
     return made
 
 

@@ -19,9 +19,9 @@ from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
 from recombine.store import Row
 from recombine.train.loop import load_weights
+from recombine.worlds.factor_table import index_in_composition
 from recombine.worlds.factors import Composition, Split, code
 from recombine.worlds.folder import Folder
-from recombine.worlds.shelf import places
 
 VERSION = 2
 """Rises when a change to the code changes a probe's answers. 2: settings chosen on pictures and
@@ -51,7 +51,7 @@ class FactorProbeRun(Task):
     version: int = field(default=VERSION, metadata=ALWAYS)
 
     def check(self) -> None:
-        if not len(self.world.part_of("held-out").shelf.factors):
+        if not len(self.world.part_of("held-out").loaded.factors):
             raise UsageError(
                 f"{self.world.path}: a probe needs three pictures or more of some composition, so "
                 "that it can be checked on pictures it was not trained on"
@@ -91,13 +91,13 @@ class Pictures:
     @staticmethod
     def of(folder: Folder, device: torch.device) -> "Pictures":
         """The pictures of a folder, at most EACH of a combination, evenly spaced."""
-        shelf = folder.shelf
-        number, count = places(shelf.factors)
+        loaded = folder.loaded
+        number, count = index_in_composition(loaded.factors)
         step = count.clamp(max=EACH)  # of a combination with more, those that begin a new share
         first = number * step // count != (number - 1) * step // count
         rows = first.nonzero()[:, 0]
-        images = [fitted(shelf.images(some)) for some in rows.split(1024)]
-        return Pictures(torch.cat(images).to(device), shelf.factors[rows].to(device))
+        images = [fitted(loaded.images(some)) for some in rows.split(1024)]
+        return Pictures(torch.cat(images).to(device), loaded.factors[rows].to(device))
 
     def changed(self, change: str) -> "Pictures":
         """The same with their other properties changed at random."""
@@ -234,19 +234,26 @@ def left_out(present: Sequence[Composition], sizes: Sequence[int]) -> list[Compo
 
 def held_out_accuracy(probe: Probe, folder: Folder, split: Split, device: Any) -> list[Row]:
     """Rows of kind probe: what it reads on pictures it was not trained on, each once."""
-    if not len(folder.part_of("held-out").shelf.factors):
+    if not len(folder.part_of("held-out").loaded.factors):
         return []
     data, space = Pictures.of(folder.part_of("held-out"), device), folder.space
     correct = torch.cat([probe(some) for some in data.images.split(1024)]) == data.factors
     rows = []
     for kind, c in enumerate(map(tuple, data.kinds.tolist())):
         mine = correct[data.kind == kind]
-        hits, n = int(mine.all(1).sum()), len(mine)
-        low, high = wilson(hits, n)
+        successes, n = int(mine.all(1).sum()), len(mine)
+        low, high = wilson(successes, n)
         each = {f.name: float(mine[:, k].float().mean()) for k, f in enumerate(space.factors)}
         about = {"kind": "probe", "composition": code(c), "level": split.level(c)}
         rows.append(
             about
-            | {"probe": probe.name, "n": n, "joint": hits / n, "low": low, "high": high, **each}
+            | {
+                "probe": probe.name,
+                "n": n,
+                "joint": successes / n,
+                "low": low,
+                "high": high,
+                **each,
+            }
         )
     return rows

@@ -52,9 +52,12 @@ class Prompts:
 
 @lru_cache(maxsize=4)
 def _scenes(prompts: Prompts, device: torch.device) -> dict[int, Scene]:
-    """Kept, since all runs of a study share them."""
+    """Kept, since all runs of a study share them. The shipped results (by November 2026) were prompted
+    with another sample of the same scenes: the random stream had another name."""
     world, count = prompts.world, prompts.samples
-    return {k: placed(world, k, count, "marks", device, prompts.spacing) for k in prompts.locations}
+    return {
+        k: placed(world, k, count, "prompts", device, prompts.spacing) for k in prompts.locations
+    }
 
 
 def placed(

@@ -67,7 +67,8 @@ class AdditionRun(Task):
 @config("run/leakage")
 class LeakageRun(Task):
     """The leakage of the same sum, on real pictures and at the noise levels at which the parts'
-    locality is measured, with locations as far apart as in the prompts."""
+    locality is measured, with locations as far apart as in the prompts. (In the shipped results, of
+    November 2026, another sample of the same pictures and noise.)"""
 
     noun = "leakage"
     parts: SceneRun
@@ -86,14 +87,14 @@ class LeakageRun(Task):
         models: list[SceneModel] = [work.open(self.parts), work.open(self.background)]
         e, world = recipe.evaluation, recipe.detector_world
         number = e.locality.locations
-        scene = placed(world, number, e.locality.pictures, "echo", device, e.spacing)
+        scene = placed(world, number, e.locality.pictures, "leakage", device, e.spacing)
         levels = leakages(
             *(model.denoiser() for model in models),
             recipe.objective.schedule,
             objects_of(world, scene),
             locations_of(world, scene),
             e.locality.times,
-            seeded("echo", device=device),
+            seeded("leakage", device=device),
         )
         about = {"kind": "leakage", "step": recipe.train.steps, "locations": number}
         return [rounded({**vars(one), "leakage": one.leakage} | about) for one in levels]

@@ -40,9 +40,9 @@ class Reference:
     def real(self, held_out: bool) -> Iterator[tuple[Picture, Sequence[int]]]:
         """Real pictures with their composition: those that a trained probe has not met."""
         if isinstance(self.world, Folder) and held_out:
-            shelf = self.world.part_of("held-out").shelf
-            for picture, c in zip(shelf.picture.tolist(), shelf.factors.tolist(), strict=True):
-                yield shelf.pictures[picture].permute(1, 2, 0).numpy(), c
+            loaded = self.world.part_of("held-out").loaded
+            for picture, c in zip(loaded.picture.tolist(), loaded.factors.tolist(), strict=True):
+                yield loaded.pictures[picture].permute(1, 2, 0).numpy(), c
         elif self.data is not None:
             rows = evenly(self.data[1].index, CHECKED)
             index = self.data[1].index[rows].tolist()

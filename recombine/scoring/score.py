@@ -54,8 +54,8 @@ def accuracy_table(
     there = [tuple(c) for c in np.unique(wanted, axis=0).tolist()]
     for c in dict.fromkeys((*there, *every)):
         mine = answers[(wanted == c).all(1)] == c if len(wanted) else np.zeros((0, len(c)), bool)
-        hits, n = int(mine.all(1).sum()), len(mine)
-        low, high = wilson(hits, n)
+        successes, n = int(mine.all(1).sum()), len(mine)
+        low, high = wilson(successes, n)
         row: Row = {
             "kind": kind,
             "composition": code(c),
@@ -66,7 +66,7 @@ def accuracy_table(
         row |= {"level": split.level(c)} if split else {}
         if n:
             row |= {
-                "joint": hits / n,
+                "joint": successes / n,
                 **{f.name: float(mine[:, k].mean()) for k, f in enumerate(space.factors)},
             }
         rows.append(row | {"low": low, "high": high})
@@ -131,11 +131,11 @@ def level_estimate(rows: Sequence[Row]) -> dict[str, Any]:
     there = [(round(r["joint"] * r["n"]), r["n"]) for r in rows if r["n"]]
     if not there:
         return {"mean": None, "low": 0.0, "high": 1.0, "n": 0, "compositions": 0, "of": len(rows)}
-    hits, n = np.array(there, float).T
-    mean = float((hits / n).mean())
+    successes, n = np.array(there, float).T
+    mean = float((successes / n).mean())
     as_many = len(n) ** 2 / (1 / n).sum()  # where all rates are equal
     if 0 < mean < 1:
-        share = (hits + SHRINK * mean) / (n + SHRINK)
+        share = (successes + SHRINK * mean) / (n + SHRINK)
         as_many = mean * (1 - mean) * len(n) ** 2 / (share * (1 - share) / n).sum()
     low, high = wilson_of_share(mean, float(as_many))
     facts = {"n": int(n.sum()), "compositions": len(there), "of": len(rows)}

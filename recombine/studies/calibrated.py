@@ -98,8 +98,8 @@ def shorter(recipe: Recipe) -> Recipe:
 def theirs(recipe: Recipe) -> Recipe:
     steps = THEIRS if recipe.train.steps >= 4000 else recipe.train.steps
     train = replace(recipe.train, steps=steps, lr=1e-4, decay="linear", clip=0.0, ema=0.0)
-    marks = tuple(round(steps * k / 14) for k in range(1, 15))
-    evaluation = replace(recipe.evaluation, checkpoints=(*CHECKPOINTS[1:6:2], *marks), keep_last=4)
+    later = tuple(round(steps * k / 14) for k in range(1, 15))
+    evaluation = replace(recipe.evaluation, checkpoints=(*CHECKPOINTS[1:6:2], *later), keep_last=4)
     return replace(recipe, train=train, evaluation=evaluation)
 
 

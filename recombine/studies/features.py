@@ -44,7 +44,7 @@ from recombine.worlds.captions import Captions
 DEVIATIONS = (
     "a small model of our own, trained on captions of simple pictures, not SDXL",
     "the paper's prompts, noise levels and numbers are not known; these are our own",
-    "the difference of within and between is judged, since their ratio is not defined where "
+    "the difference of within and between is assessed, since their ratio is not defined where "
     "between is not above 0",
 )
 

@@ -18,7 +18,7 @@ SAME = ("name", "scale", "settings")
 
 
 def join(folders: list[Path], out: Path, commit: str) -> Path:
-    """Rows, runs and sheets of all folders under `out/<study>`, plotted and judged together; that
+    """Rows, runs and sheets of all folders under `out/<study>`, plotted and assessed together; that
     folder. A run that several of them hold is taken from the first."""
     facts = [_facts(folder) for folder in folders]
     study = find(facts[0]["name"])
@@ -83,7 +83,7 @@ def _joined_facts(facts: list[Row], commit: str) -> Row:
     combined |= {
         "seconds": round(sum(o.get("seconds", 0.0) for o in origin), 1),
         "runs": list(dict.fromkeys(run for o in origin for run in o.get("runs", []))),
-        "judged": commit,
+        "assessed": commit,
     }
     seeds = sorted({seed for one in facts for seed in one["seeds"]})
     return {

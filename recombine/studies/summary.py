@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from recombine.analysis.claims import judge
+from recombine.analysis.claims import assess
 from recombine.analysis.sensitivity import by_checkpoint, by_probe
 from recombine.analysis.table import Table, read_rows_of, write_table
 from recombine.config import UsageError, to_json
@@ -55,17 +55,17 @@ def prepare_folder(folder: Path) -> None:
         sweep(place)
 
 
-def judge_again(study: Study, folder: Path, commit: str) -> None:
-    """Judge and plot the rows of a study's folder with today's code; where they come from stays as
-    it is, and beside it stands the commit that judged."""
+def assess_again(study: Study, folder: Path, commit: str) -> None:
+    """Assess and plot the rows of a study's folder with today's code; where they come from stays as
+    it is, and beside it stands the commit that assessed."""
     prepare_folder(folder)
     facts = read_json(folder / "study.json")
     if not isinstance(facts, dict) or not {"name", "scale", "seeds", "provenance"} <= facts.keys():
         raise UsageError(f"{folder / 'study.json'} does not describe a study")
     table = read_rows_of(folder, str(facts.get("rows_of") or ""))
     if not len(table):
-        raise UsageError(f"{folder / 'rows.parquet'}: no rows to judge")
-    made = facts | words(study) | {"provenance": facts["provenance"] | {"judged": commit}}
+        raise UsageError(f"{folder / 'rows.parquet'}: no rows to assess")
+    made = facts | words(study) | {"provenance": facts["provenance"] | {"assessed": commit}}
     publish(study, table, made, folder, _written(folder))
 
 
@@ -86,10 +86,10 @@ def publish(study: Study, rows: Table, facts: Row, folder: Path, known: set[str]
 
 
 def verdicts(study: Study, rows: Table, facts: Row) -> list[Row]:
-    """Every claim of a study, judged."""
+    """Every claim of a study, assessed."""
     scale, minutes, seeds = facts["scale"], study.run_minutes, len(facts["seeds"])
-    judged = [judge(claim, rows, scale, minutes) for claim in study.claims]
-    made = [j.json(study.name, scale, seeds, facts["provenance"]) for j in judged]
+    assessed = [assess(claim, rows, scale, minutes) for claim in study.claims]
+    made = [j.json(study.name, scale, seeds, facts["provenance"]) for j in assessed]
     if study.sensitivity:
         probes = by_probe(study.claims, rows, scale, minutes)
         checkpoints = by_checkpoint(study.claims, rows, scale, minutes)
@@ -144,7 +144,7 @@ def _run(job: Any) -> Row:
 
 
 def provenance(plan: Planned, out: Path, here: Row) -> Row:
-    """The machines and commits of the runs, how long they took together, and who judged them."""
+    """The machines and commits of the runs, how long they took together, and who assessed them."""
     digests = list(dict.fromkeys(digest_of(job.task) for job in plan.jobs))
     done = [
         folder_of(job.task, out).facts() for job in {job.task: job for job in plan.jobs}.values()

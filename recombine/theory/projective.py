@@ -115,11 +115,11 @@ class Linked:
         ).reshape(len(whole.mean), -1)
         if sum(v is not None for v in prompt) < 2:
             return (Block(tuple(range(whole.dim)), whole),)
-        agree = (1 - 2 * modes[:, 0]) * (1 - 2 * modes[:, 1])
+        alike = (1 - 2 * modes[:, 0]) * (1 - 2 * modes[:, 1])
         return (
             Block(
                 tuple(range(whole.dim)),
-                whole.reweighted(whole.log_weight + (1 + self.link * agree).log()),
+                whole.reweighted(whole.log_weight + (1 + self.link * alike).log()),
             ),
         )
 

@@ -98,10 +98,10 @@ class Captions(World):
         _, height, width = self.image_shape
         rows, columns = (torch.arange(n, device=rng.device) + 0.5 for n in (height, width))
         lit = torch.tensor(LIGHT, device=rng.device)[factors[:, -1]]
-        ground = self.background - 0.25 * self._texture(
+        backdrop = self.background - 0.25 * self._texture(
             factors[:, -2], chance[:, :2], rows, columns
         )
-        images = ground[:, None] * lit[:, :, None, None]
+        images = backdrop[:, None] * lit[:, :, None, None]
         for i in range(len(self.places)):
             own = chance[:, 2 + 3 * i : 5 + 3 * i]
             images = self._object(images, factors[:, 2 * i : 2 * i + 2], own, i, lit)

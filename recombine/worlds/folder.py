@@ -1,5 +1,5 @@
 """Folder: one's own pictures as a world. A folder holds pictures and a table that names the
-factors' values of each; see `shelf` for the table."""
+factors' values of each; see `factor_table`."""
 
 import os
 from dataclasses import replace
@@ -14,8 +14,9 @@ from torch import Tensor
 from recombine.config import UsageError, config
 from recombine.limits import allow
 from recombine.worlds.datasets import HUB
+from recombine.worlds.factor_table import TABLE, composition_index, tally
 from recombine.worlds.factors import Composition, FactorSpace
-from recombine.worlds.shelf import TABLE, Shelf, codes, load, part, tally
+from recombine.worlds.labelled_pictures import LabelledPictures, load, part
 from recombine.worlds.world import Rendered, World
 
 Stamp = tuple[int, int]
@@ -50,7 +51,7 @@ class Folder(World):
 
     def settled(self) -> "Folder":
         """Read and checked, with the digest of what is there."""
-        return self if self.content else replace(self, content=self._fresh().shelf.content)
+        return self if self.content else replace(self, content=self._fresh().loaded.content)
 
     def _fresh(self) -> "Folder":
         _load.cache_clear()
@@ -75,24 +76,24 @@ class Folder(World):
         return replace(self, part=name)
 
     @property
-    def shelf(self) -> Shelf:
+    def loaded(self) -> LabelledPictures:
         """Read when first needed, then kept for as long as the table stays the same."""
         stamp = _stamp(self.path, self.table)
-        shelf = _load(self.path, self.table, self.factors, self.size, self.most, stamp)
-        if self.content and self.content != shelf.content:
+        loaded = _load(self.path, self.table, self.factors, self.size, self.most, stamp)
+        if self.content and self.content != loaded.content:
             raise UsageError(
-                f"{self.path}: its content is now {shelf.content}, not {self.content}; open the "
+                f"{self.path}: its content is now {loaded.content}, not {self.content}; open the "
                 "folder anew"
             )
-        return part(shelf, self.part)
+        return part(loaded, self.part)
 
     @property
     def space(self) -> FactorSpace:
-        return self.shelf.space
+        return self.loaded.space
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        return tuple(self.shelf.pictures.shape[1:])
+        return tuple(self.loaded.pictures.shape[1:])
 
     @property
     def present(self) -> tuple[Composition, ...]:
@@ -102,7 +103,7 @@ class Folder(World):
     @property
     def counts(self) -> dict[Composition, int]:
         """How many pictures there are of each composition that has any."""
-        which, counts = tally(self.shelf.factors, self.space)
+        which, counts = tally(self.loaded.factors, self.space)
         return {tuple(c): n for c, n in zip(which.tolist(), counts.tolist(), strict=True)}
 
     def render(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Rendered:
@@ -111,13 +112,16 @@ class Folder(World):
 
     def pick(self, factors: Int[Tensor, "b k"], rng: torch.Generator) -> Int[Tensor, "b"]:
         """A row of the table for each composition, at random among those that show it."""
-        shelf, factors = self._on(rng.device), factors.to(rng.device)
-        have, want = codes(shelf.factors, shelf.space), codes(factors, shelf.space)
+        loaded, factors = self._on(rng.device), factors.to(rng.device)
+        have, want = (
+            composition_index(loaded.factors, loaded.space),
+            composition_index(factors, loaded.space),
+        )
         first, end = torch.searchsorted(have, want), torch.searchsorted(have, want, right=True)
-        absent = (shelf.factors[first.clamp(max=len(have) - 1)] != factors).any(1)
+        absent = (loaded.factors[first.clamp(max=len(have) - 1)] != factors).any(1)
         if absent.any():
             missing = tuple(factors[absent][0].tolist())
-            raise UsageError(f"{self.path}: has no picture of {shelf.space.describe(missing)}")
+            raise UsageError(f"{self.path}: has no picture of {loaded.space.describe(missing)}")
         share = torch.rand(len(want), generator=rng, device=rng.device)
         return first + (share * (end - first)).long()
 
@@ -129,7 +133,7 @@ class Folder(World):
         """The numbers of some rows."""
         return self._on(rows.device).values[rows]
 
-    def _on(self, device: torch.device) -> Shelf:
+    def _on(self, device: torch.device) -> LabelledPictures:
         return _resident(self, _stamp(self.path, self.table), device)
 
     def read(self, images: Float[Tensor, "b c h w"]) -> Int[Tensor, "b k"]:
@@ -139,13 +143,13 @@ class Folder(World):
 
     def canonical(self, factors: Int[Tensor, "b k"]) -> Float[Tensor, "b v"]:
         """Every factor's numbers, averaged over all pictures that share its value."""
-        shelf = self._on(factors.device)
-        blocks = shelf.values.split(shelf.space.dims, 1)
+        loaded = self._on(factors.device)
+        blocks = loaded.values.split(loaded.space.dims, 1)
         means = []
-        for k, (block, size) in enumerate(zip(blocks, shelf.space.sizes, strict=True)):
+        for k, (block, size) in enumerate(zip(blocks, loaded.space.sizes, strict=True)):
             total = block.new_zeros(size, block.shape[1], dtype=torch.float64)
-            total.index_add_(0, shelf.factors[:, k], block.double())
-            count = shelf.factors[:, k].bincount(minlength=size)[:, None]
+            total.index_add_(0, loaded.factors[:, k], block.double())
+            count = loaded.factors[:, k].bincount(minlength=size)[:, None]
             means.append((total / count).float()[factors[:, k]])
         return torch.cat(means, 1)
 
@@ -191,13 +195,13 @@ def _stamp(path: str, table: str) -> Stamp:
 
 
 @lru_cache(maxsize=8)
-def _resident(folder: Folder, stamp: Stamp, device: torch.device) -> Shelf:
+def _resident(folder: Folder, stamp: Stamp, device: torch.device) -> LabelledPictures:
     """The folder's pictures, kept on the device that draws from them."""
-    return folder.shelf.to(device)
+    return folder.loaded.to(device)
 
 
 @lru_cache(maxsize=8)
 def _load(
     path: str, table: str, factors: tuple[str, ...], size: int | None, most: int, stamp: Stamp
-) -> Shelf:
+) -> LabelledPictures:
     return load(Path(path), table, factors, size, most)

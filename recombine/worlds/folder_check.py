@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from recombine.config import UsageError
+from recombine.worlds.factor_table import FactorTable, read_table, tally
 from recombine.worlds.factors import Composition, FactorSpace, Split, at_most_one_new
 from recombine.worlds.folder import check_place, check_size, whole_path
+from recombine.worlds.labelled_pictures import read_pictures
 from recombine.worlds.picture_files import found_inside
-from recombine.worlds.shelf import Listing, read_listing, read_pictures, tally
 
 LISTED = 64
 """Compositions that are listed by name; of a larger space, counts alone."""
@@ -33,7 +34,7 @@ def describe(
         raise UsageError(str(error)) from None
     if pictures < 0:
         raise UsageError(f"--pictures {pictures}: must not be negative")
-    listing = read_listing(root, table, factors)
+    listing = read_table(root, table, factors)
     for i, name in enumerate(listing.files if listing.read is None else ()):
         found_inside(root, name, listing.who(i))
     wide, high, opened = _sizes(root, listing, size, pictures)
@@ -64,7 +65,7 @@ def summary(root: Path, which: Tensor, counts: Tensor, space: FactorSpace) -> st
     return f"{root}: {space.words}; pictures of {of}, {fewest}"
 
 
-def _sizes(root: Path, listing: Listing, size: int | None, most: int) -> tuple[int, int, int]:
+def _sizes(root: Path, listing: FactorTable, size: int | None, most: int) -> tuple[int, int, int]:
     """Width and height, equal in all pictures that are opened, and how many those are."""
     count = len(listing.files)
     opened = count if not most else min(most, count)
@@ -106,7 +107,7 @@ def _named(some: Iterable[Composition], counts: Counts, space: FactorSpace) -> s
     return named if len(some) <= LISTED else f"{named}, ... ({len(some):,} in all)"
 
 
-def _doubts(listing: Listing) -> Iterator[str]:
+def _doubts(listing: FactorTable) -> Iterator[str]:
     """Columns that hardly repeat a value are names of pictures rather than factors."""
     rows = len(listing.file)
     for factor in listing.space.factors:

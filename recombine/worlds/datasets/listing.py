@@ -1,4 +1,4 @@
-"""A dataset of any layout as a folder's listing, so that it can be trained on."""
+"""A dataset of any layout as the table of a folder, so that it can be trained on."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from recombine.worlds.datasets.open_dataset import open_dataset
 
 
 def list_dataset(path: Path, wanted: tuple[str, ...] = ()) -> tuple[Any, ...]:
-    """The fields of a Listing: every picture with its factors. Of class folders `wanted` names the levels."""
+    """The fields of a FactorTable: every picture with its factors. Of class folders `wanted` names the levels."""
     dataset = open_dataset(path)
     levels = [c for c in dataset.table.columns if c.startswith("level")]
     if wanted and len(levels) == len(wanted) and not set(wanted) & set(dataset.table.columns):

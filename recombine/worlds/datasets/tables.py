@@ -14,7 +14,7 @@ from recombine.limits import regular
 from recombine.worlds.datasets.dataset import NAME, Dataset
 from recombine.worlds.picture_files import read_inside
 
-Reader = Callable[[Sequence[int]], Iterator[Any]]
+ReadPictures = Callable[[Sequence[int]], Iterator[Any]]
 FILES = ("file", "file_name", "filename", "path", "file_path", "filepath", "image_path", "image")
 """What people call the column that names the picture, the most certain first."""
 TABLES = tuple(
@@ -71,7 +71,7 @@ def as_text(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(pl.col(c).cast(pl.String, strict=False).fill_null("") for c in flat)
 
 
-def files_under(root: Path, names: pl.Series) -> Reader:
+def files_under(root: Path, names: pl.Series) -> ReadPictures:
     """Reads the files of some rows; none outside the folder."""
 
     def read(rows: Sequence[int]) -> Iterator[bytes]:

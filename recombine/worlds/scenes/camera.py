@@ -28,27 +28,29 @@ class Frame(NamedTuple):
 
 
 class Camera(NamedTuple):
-    """Where it stands, and its axes: right, up, and ahead."""
+    """Where it stands, and its axes: right, up, and forward."""
 
     place: Float[Tensor, "b 3"]
     right: Float[Tensor, "b 3"]
     up: Float[Tensor, "b 3"]
-    ahead: Float[Tensor, "b 3"]
+    forward: Float[Tensor, "b 3"]
 
     @staticmethod
     def aimed(shift: Float[Tensor, "b 3"]) -> "Camera":
         """Where a camera stands that was shifted from its usual place, and how it is turned."""
         x, y, z = (shift + table(PLACE, shift.device)).unbind(-1)
         flat, far = (x * x + y * y).sqrt(), (x * x + y * y + z * z).sqrt()
-        right, ahead = (-y / flat, x / flat, torch.zeros_like(x)), (-x / far, -y / far, -z / far)
+        right, forward = (-y / flat, x / flat, torch.zeros_like(x)), (-x / far, -y / far, -z / far)
         up = (-x * z / (flat * far), -y * z / (flat * far), flat / far)
-        return Camera(*(torch.stack(axis, -1) for axis in ((x, y, z), right, up, ahead)))
+        return Camera(*(torch.stack(axis, -1) for axis in ((x, y, z), right, up, forward)))
 
     def project(self, points: Float[Tensor, "b k 3"], frame: Frame) -> Float[Tensor, "b k 3"]:
         """Where points of space appear: fractions of the picture (x right, y down), and the depth
         ahead of the camera."""
         seen = points - self.place[:, None]
-        x, y, depth = ((seen * axis[:, None]).sum(-1) for axis in (self.right, self.up, self.ahead))
+        x, y, depth = (
+            (seen * axis[:, None]).sum(-1) for axis in (self.right, self.up, self.forward)
+        )
         return torch.stack(
             (0.5 + FOCAL / frame.wide * x / depth, 0.5 - FOCAL / frame.high * y / depth, depth), -1
         )
@@ -60,7 +62,7 @@ class Camera(NamedTuple):
             (locations[..., :1] - 0.5) * frame.wide / FOCAL,
             (0.5 - locations[..., 1:]) * frame.high / FOCAL,
         )
-        return self.ahead[:, None] + x * self.right[:, None] + y * self.up[:, None]
+        return self.forward[:, None] + x * self.right[:, None] + y * self.up[:, None]
 
     def level(
         self, locations: Float[Tensor, "b k 2"], height: Float[Tensor, "b k"], frame: Frame

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from recombine.config import UsageError, config
-from recombine.worlds.scenes.clevr_read import Shelf, read
+from recombine.worlds.scenes.clevr_read import LoadedScenes, read
 from recombine.worlds.scenes.scene import MOST, Labelled, SceneSource
 
 
@@ -44,37 +44,37 @@ class Clevr(SceneSource):
         _load.cache_clear()
         _resident.cache_clear()
         clevr = cls(str(Path(path).resolve()), split, **settings)
-        return replace(clevr, content=clevr.shelf.content)
+        return replace(clevr, content=clevr.loaded.content)
 
     @property
-    def shelf(self) -> Shelf:
+    def loaded(self) -> LoadedScenes:
         """Read when first needed, then kept."""
-        shelf = _load(replace(self, content=""))
-        if self.content and self.content != shelf.content:
+        loaded = _load(replace(self, content=""))
+        if self.content and self.content != loaded.content:
             raise UsageError(
-                f"{self.path}: its content is now {shelf.content}, not {self.content}; open it anew"
+                f"{self.path}: its content is now {loaded.content}, not {self.content}; open it anew"
             )
-        return shelf
+        return loaded
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        return tuple(self.shelf.images.shape[1:])
+        return tuple(self.loaded.images.shape[1:])
 
     @property
     def slots(self) -> int:
-        return self.shelf.present.shape[1]
+        return self.loaded.present.shape[1]
 
     def __len__(self) -> int:
-        return len(self.shelf.images)
+        return len(self.loaded.images)
 
     def take(self, rows: Int[Tensor, "b"]) -> Labelled:
         """These pictures, in the order of the scenes file."""
-        shelf = _resident(self, rows.device)
+        loaded = _resident(self, rows.device)
         return Labelled(
-            shelf.images[rows].float() / 255,
-            shelf.centres[rows],
-            shelf.present[rows],
-            shelf.kind[rows],
+            loaded.images[rows].float() / 255,
+            loaded.centres[rows],
+            loaded.present[rows],
+            loaded.kind[rows],
         )
 
     def sample(self, count: int, rng: torch.Generator) -> Labelled:
@@ -82,11 +82,11 @@ class Clevr(SceneSource):
 
 
 @lru_cache(maxsize=4)
-def _resident(clevr: Clevr, device: torch.device) -> Shelf:
+def _resident(clevr: Clevr, device: torch.device) -> LoadedScenes:
     """The pictures, kept on the device that samples from them."""
-    return clevr.shelf.to(device)
+    return clevr.loaded.to(device)
 
 
 @lru_cache(maxsize=4)
-def _load(clevr: Clevr) -> Shelf:
+def _load(clevr: Clevr) -> LoadedScenes:
     return read(Path(clevr.path), clevr.split, clevr.size, clevr.view, clevr.counts, clevr.limit)

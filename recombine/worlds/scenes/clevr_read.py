@@ -34,7 +34,7 @@ class Described(NamedTuple):
     kind: list[list[int]]
 
 
-class Shelf(NamedTuple):
+class LoadedScenes(NamedTuple):
     """What is kept of a split."""
 
     images: UInt8[Tensor, "n 3 h w"]
@@ -43,13 +43,13 @@ class Shelf(NamedTuple):
     kind: Int[Tensor, "n k 4"]
     content: str
 
-    def to(self, device: torch.device) -> "Shelf":
-        return Shelf(*(part.to(device) for part in self[:4]), self.content)
+    def to(self, device: torch.device) -> "LoadedScenes":
+        return LoadedScenes(*(part.to(device) for part in self[:4]), self.content)
 
 
 def read(
     root: Path, split: str, size: int, view: str, counts: tuple[int, ...], limit: int | None
-) -> Shelf:
+) -> LoadedScenes:
     if not root.is_dir():
         raise UsageError(f"{root}: there is no such folder")
     if Path(split).name != split:
@@ -64,7 +64,7 @@ def read(
     content = hashlib.sha256(b"".join(digests) + repr((centres, kinds)).encode()).hexdigest()[:16]
     pictures = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
     slots = max(1, *(len(kind) for kind in kinds))
-    return Shelf(pictures, *padded(centres, kinds, slots), content)
+    return LoadedScenes(pictures, *padded(centres, kinds, slots), content)
 
 
 def padded(centres: tuple, kinds: tuple, slots: int) -> tuple[Tensor, Tensor, Tensor]:

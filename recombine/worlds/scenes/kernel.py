@@ -3,7 +3,7 @@ a single ray, with every number in a register. A program renders a tile of one p
 over the solids, so that it is compiled once for any number of them, in seconds. A test compares it
 with `stages.py`.
 
-    look      the first solid on a ray from the camera
+    first_hit the first solid on a ray from the camera
     shade     what light the solids leave at that point
     bounce    the first solid on the mirrored ray, in tiles that show metal
     finish    all light together, averaged over the samples of a pixel"""
@@ -41,7 +41,8 @@ def trace(
     """The colours of all pixels of pictures of this width; what `stages.trace` gives, for a GPU."""
     things = torch.stack(tuple(solids), -1)
     camera = torch.stack(
-        [part.flatten() for axis in (shot.eye, shot.right, shot.up, shot.ahead) for part in axis], 1
+        [part.flatten() for axis in (shot.eye, shot.right, shot.up, shot.forward) for part in axis],
+        1,
     )
     spots = torch.stack([part.flatten(1) for spot in shot.lamps for part in spot], 1)
     pixels, samples = shot.x.shape
@@ -165,7 +166,7 @@ def unit(x, y, z):
 
 @triton.jit
 def ray_through(axes, px, py):
-    """One unit ahead of the camera; its axes are right, up and ahead."""
+    """One unit ahead of the camera; its axes are right, up and forward."""
     right_x, right_y, right_z = three(axes, 1)
     up_x, up_y, up_z = three(axes + 3, 1)
     x, y, z = three(axes + 6, 1)

@@ -116,7 +116,7 @@ def settle(
     `tries` are uniform in [0, 1]; they become positions that keep the margin from all earlier
     objects."""
     axes = torch.nn.functional.normalize(
-        torch.stack((camera.right, camera.ahead), 1)[..., :2], dim=-1
+        torch.stack((camera.right, camera.forward), 1)[..., :2], dim=-1
     )
     spot, cross, shown = (torch.zeros_like(tries[:, :, 0]) for _ in range(3))
     good = torch.ones_like(scene.present[:, 0])

@@ -28,7 +28,7 @@ class Shot(NamedTuple):
     eye: Vec
     right: Vec
     up: Vec
-    ahead: Vec
+    forward: Vec
     x: Float[Tensor, "p s"]
     y: Float[Tensor, "p s"]
     lamps: tuple[Vec, ...]
@@ -45,7 +45,7 @@ class Shot(NamedTuple):
 
     def rays(self) -> Vec:
         """One unit ahead of the camera, so that lengths along a ray are depths."""
-        return self.ahead.plus(self.right.times(self.x)).plus(self.up.times(self.y))
+        return self.forward.plus(self.right.times(self.x)).plus(self.up.times(self.y))
 
 
 def shots(scene: Scene, frame: Frame) -> list[tuple[Solids, Shot]]:

@@ -52,15 +52,17 @@ class Free(NamedTuple):
 
 def trace(solids: Solids, shot: Shot, shadows: bool, reflections: bool) -> Float[Tensor, "b 3 p"]:
     """The colours of all pixels, stage by stage."""
-    first = look(solids, shot)
-    point, facing, mirror = meet(solids, shot, first) if shadows or reflections else (None,) * 3
+    first = first_hit(solids, shot)
+    point, facing, mirror = (
+        seen_points(solids, shot, first) if shadows or reflections else (None,) * 3
+    )
     free = shade(solids, shot, point, facing) if shadows else None
     second = bounce(solids, point, mirror) if reflections else None
     return finish(solids, shot, first, free, second)
 
 
 @fused
-def look(solids: Solids, shot: Shot) -> Hit:
+def first_hit(solids: Solids, shot: Shot) -> Hit:
     """What the camera sees."""
     return Hit(*nearest(solids, shot.eye, shot.rays()))
 
@@ -77,7 +79,7 @@ def reflected(view: Vec, facing: Vec) -> Vec:
 
 
 @fused
-def meet(solids: Solids, shot: Shot, hit: Hit) -> tuple[Vec, Vec, Vec]:
+def seen_points(solids: Solids, shot: Shot, hit: Hit) -> tuple[Vec, Vec, Vec]:
     """The points that are seen, the way they face, and the way a mirror there looks."""
     at, view, _ = first_surface(solids, shot, hit)
     return at.point, at.facing, reflected(view, at.facing)

@@ -1,18 +1,14 @@
-"""What a folder of pictures holds, read from disk and checked: a table of factor values, and the
-pictures it names.
+"""The table of a folder of pictures, read and checked: the factor values of every row and the
+picture it names.
 
 The table (CSV, or Parquet) has a column `file` and one column per factor. A column
 `<factor>.<anything>` holds numbers that describe the factor exactly, e.g. `color.r`, `color.g`,
 `color.b`. Values are numbered in the order in which the table first names them. Rows are counted
-from 1, below the header. Time and memory are linear in the rows; a file that several rows name is
-read once."""
+from 1, below the header. Time and memory are linear in the rows."""
 
-import hashlib
 import itertools
 import math
 import os
-import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,26 +17,22 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float, Int, UInt8
-from PIL import Image, ImageOps
 from torch import Tensor
 
 from recombine.config import UsageError
-from recombine.limits import allow, amount, memory, regular
+from recombine.limits import allow
 from recombine.worlds.factors import RESERVED, Factor, FactorSpace
-from recombine.worlds.picture_files import decode, read_inside
 from recombine.worlds.table_files import Cells, read_cells
 
 LARGEST = float(np.finfo(np.float32).max)
-Reader = Callable[[Iterable[int]], Iterator[UInt8[np.ndarray, "h w 3"]]]
+Decode = Callable[[Iterable[int]], Iterator[UInt8[np.ndarray, "h w 3"]]]
 TABLE = "factors.csv"
 """The table of a folder where none is named; without it the folder may have any other layout."""
-HELD = 8
-"""Pictures are held in memory where so many times their bytes are free."""
 TOGETHER = 2_000
 """Rows that are read at a time."""
 
 
-class Listing(NamedTuple):
+class FactorTable(NamedTuple):
     """A table, read and checked: of each row its picture, its factors' value indices and its
     numbers; of each picture the first row that names it."""
 
@@ -51,71 +43,18 @@ class Listing(NamedTuple):
     factors: Int[np.ndarray, "n k"]
     values: Float[np.ndarray, "n v"]
     notes: tuple[str, ...] = ()
-    read: Reader | None = None
+    read: Decode | None = None
     """How the pictures are read where they are no files that lie in the folder."""
 
     def who(self, file: int) -> str:
         return f"row {self.first[file] + 1}"
 
 
-class Shelf(NamedTuple):
-    """What a folder holds, ordered by composition: of each row its factors and values, and which
-    of the pictures it names."""
-
-    space: FactorSpace
-    pictures: UInt8[Tensor, "m 3 h w"]
-    picture: Int[Tensor, "n"]
-    factors: Int[Tensor, "n k"]
-    values: Float[Tensor, "n v"]
-    content: str
-
-    on_disk: bool = False
-    """Whether the pictures are a file that is mapped into memory, since they do not fit."""
-
-    def to(self, device: torch.device) -> "Shelf":
-        """All of it on a device; pictures that are on disk stay there."""
-        moved = ("picture", "factors", "values", *(() if self.on_disk else ("pictures",)))
-        return self._replace(**{k: getattr(self, k).to(device) for k in moved})
-
-    def images(self, rows: Tensor) -> Float[Tensor, "b 3 h w"]:
-        """The pictures of some rows, in [0, 1]."""
-        which = self.picture[rows]
-        found = self.pictures[which.to(self.pictures.device)].contiguous()
-        return found.to(which.device).float() / 255
-
-
-def load(root: Path, table: str, wanted: tuple[str, ...], size: int | None, most: int = 0) -> Shelf:
-    """Read everything, or at most so many pictures of each composition; the first thing that is
-    wrong ends it with a line that names it."""
-    listing = some_of(read_listing(root, table, wanted), most)
-    head = _table_digest(root / table, listing)
-    digests, pictures = _pictures(root, listing, size)
-    on_disk = isinstance(pictures, np.memmap)
-    order = codes(torch.from_numpy(listing.factors), listing.space).argsort(stable=True)
-    parts = (listing.file, listing.factors, listing.values)
-    picture, factors, values = (torch.from_numpy(part)[order] for part in parts)
-    content = hashlib.sha256(head)
-    for file in listing.file.tolist():
-        content.update(digests[file])
-    shown = torch.from_numpy(pictures).permute(0, 3, 1, 2)
-    shown = shown if on_disk else shown.contiguous()
-    return Shelf(listing.space, shown, picture, factors, values, content.hexdigest()[:16], on_disk)
-
-
-def _table_digest(path: Path, listing: Listing) -> bytes:
-    """Of the table's file; of the labels where there is none."""
-    if listing.read is None:
-        with regular(path) as file:
-            return hashlib.file_digest(file, "sha256").digest()
-    words = repr([(f.name, f.values) for f in listing.space.factors]).encode()
-    return hashlib.sha256(words + listing.factors.astype("<i8").tobytes()).digest()
-
-
-def some_of(listing: Listing, most: int) -> Listing:
+def some_of(listing: FactorTable, most: int) -> FactorTable:
     """At most so many rows of each composition, evenly spaced; all where `most` is 0."""
     if not most:
         return listing
-    code = codes(torch.from_numpy(listing.factors), listing.space).numpy()
+    code = composition_index(torch.from_numpy(listing.factors), listing.space).numpy()
     order = code.argsort(kind="stable")
     _, start, count = np.unique(code[order], return_index=True, return_counts=True)
     picks = [
@@ -137,27 +76,14 @@ def some_of(listing: Listing, most: int) -> Listing:
     )
 
 
-def part(shelf: Shelf, name: str) -> Shelf:
-    """The train part or the held-out part: of each composition every fifth row is held out, one
-    where there are three or four."""
-    if name == "all":
-        return shelf
-    number, count = places(shelf.factors)
-    held = (number % 5 == 4) | ((count < 5) & (count > 2) & (number == 2))
-    mask = held if name == "held-out" else ~held
-    return shelf._replace(
-        picture=shelf.picture[mask], factors=shelf.factors[mask], values=shelf.values[mask]
-    )
-
-
-def places(factors: Int[Tensor, "n k"]) -> tuple[Int[Tensor, "n"], Int[Tensor, "n"]]:
+def index_in_composition(factors: Int[Tensor, "n k"]) -> tuple[Int[Tensor, "n"], Int[Tensor, "n"]]:
     """Of rows in the order of their combinations: each one's number in its combination, and how
     many that has."""
     _, place, count = factors.unique_consecutive(dim=0, return_inverse=True, return_counts=True)
     return torch.arange(len(place)) - (count.cumsum(0) - count)[place], count[place]
 
 
-def codes(factors: Int[Tensor, "n k"], space: FactorSpace) -> Int[Tensor, "n"]:
+def composition_index(factors: Int[Tensor, "n k"], space: FactorSpace) -> Int[Tensor, "n"]:
     """One number per composition, in the order of `space.compositions`."""
     code = torch.zeros_like(factors[:, 0])
     for k, size in enumerate(space.sizes):
@@ -169,17 +95,17 @@ def tally(
     factors: Int[Tensor, "n k"], space: FactorSpace
 ) -> tuple[Int[Tensor, "m k"], Int[Tensor, "m"]]:
     """The compositions that occur, in their order, and how often each does."""
-    code = codes(factors, space).numpy(force=True)
+    code = composition_index(factors, space).numpy(force=True)
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
     return factors[torch.from_numpy(first).to(factors.device)], torch.from_numpy(counts)
 
 
-def read_listing(root: Path, table: str, wanted: tuple[str, ...] = ()) -> Listing:
+def read_table(root: Path, table: str, wanted: tuple[str, ...] = ()) -> FactorTable:
     """The table of a folder; no picture is read."""
     if table == TABLE and not os.path.lexists(root / table):
         from recombine.worlds.datasets.listing import list_dataset
 
-        return Listing(*list_dataset(root, wanted))
+        return FactorTable(*list_dataset(root, wanted))
     where = f"{root}/{table}"
     with read_cells(root / table, where) as (columns, rows):
         names = _factor_columns(columns, wanted, where)
@@ -203,7 +129,7 @@ def read_listing(root: Path, table: str, wanted: tuple[str, ...] = ()) -> Listin
     numbers = [found[c] for name in names for c in own[name]]
     values = np.stack(numbers, 1) if numbers else np.zeros((len(file), 0), np.float32)
     first = _agreeing(files, file, index, where)
-    return Listing(space, files, first, file, index, values)
+    return FactorTable(space, files, first, file, index, values)
 
 
 def _columns(
@@ -314,62 +240,3 @@ def _agreeing(files: list[str], file: np.ndarray, index: np.ndarray, where: str)
             f"{first[file[row]] + 1}"
         )
     return first
-
-
-def _pictures(
-    root: Path, listing: Listing, size: int | None
-) -> tuple[list[bytes], UInt8[np.ndarray, "m h w 3"]]:
-    """The digest of every file and its picture as RGB."""
-    digests, kept = [], None
-    for i, (name, image, digest) in enumerate(read_pictures(root, listing, size)):
-        if kept is None:
-            first, kept = name, room_for((len(listing.files), *image.shape), str(root))
-        if image.shape != kept.shape[1:]:
-            here, there = (f"{s[1]}x{s[0]}" for s in (image.shape, kept.shape[1:]))
-            raise UsageError(
-                f"{root}: {name!r} is {here} but {first!r} is {there} pixels; set size to make "
-                f"them equal (--set world.size={min(kept.shape[1:3])})"
-            )
-        kept[i] = image
-        digests.append(digest)
-    return digests, kept
-
-
-def room_for(shape: tuple[int, ...], where: str) -> UInt8[np.ndarray, "m h w 3"]:
-    """An array for so many pictures: in memory, or, where it would take more than an eighth of what
-    is free (every worker has its own, first as read and then as a tensor), a file that is mapped
-    into memory and goes with the process. UsageError where the disk has no room either."""
-    need = math.prod(shape)
-    if HELD * need <= memory():
-        return np.empty(shape, np.uint8)
-    folder = tempfile.gettempdir()
-    free = shutil.disk_usage(folder).free
-    if need > free:
-        raise UsageError(
-            f"{where}: {shape[0]:,} pictures of {shape[2]}x{shape[1]} take {amount(need)}, which fit "
-            f"neither into memory nor into {folder} ({amount(free)} are free); set a smaller size, or "
-            "TMPDIR to a larger disk"
-        )
-    with tempfile.TemporaryFile(dir=folder) as file:
-        return np.memmap(file, np.uint8, "w+", shape=shape)
-
-
-def read_pictures(
-    root: Path, listing: Listing, size: int | None, which: Iterable[int] | None = None
-) -> Iterator[tuple[str, UInt8[np.ndarray, "h w 3"], bytes]]:
-    """Some of the files that a table names, or all: the name, the picture, the digest."""
-    which = range(len(listing.files)) if which is None else list(which)
-    if listing.read is not None:
-        for i, image in zip(which, listing.read(which), strict=True):
-            shown = (
-                image
-                if size is None
-                else np.asarray(ImageOps.fit(Image.fromarray(image), (size, size)))
-            )
-            yield listing.files[i], shown, hashlib.sha256(image.tobytes()).digest()
-        return
-    for i in which:
-        name, who = listing.files[i], listing.who(i)
-        data = read_inside(root, name, who)
-        image = decode(data, f"{root}: {who}, {name!r}", size)
-        yield name, image, hashlib.sha256(data).digest()
