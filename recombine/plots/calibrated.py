@@ -7,20 +7,11 @@ from statistics import fmean
 from typing import Any
 
 from recombine.analysis.calibrated import LATE, NAMES, READS, family_of, gate_values
-from recombine.analysis.levels import curve, level_name, seeds_of
+from recombine.analysis.levels import curve, seeds_of
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
 from recombine.analysis.table import Table
-from recombine.plots.style import BESIDE, CYCLE, GREY, LEVELS, Figure, canvas, display
-from recombine.plots.training import (
-    MOST,
-    Line,
-    abreast,
-    dots,
-    furthest,
-    last_of,
-    panels,
-    variants_of,
-)
+from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, display
+from recombine.plots.training import by_level, last_of, variants_of
 
 FAMILIES = ("maskgit", "givt", "mar", "dit", "dit on vae")
 BAR = 0.27
@@ -111,24 +102,7 @@ def all_levels(rows: Table, folder: Path) -> Figure:
         "By the paper's linear probe, the mean over its seeds. Of real pictures of seen classes it "
         "reads 0.80, since sizes overlap. Thin lines are seeds.",
     )
-    variants = variants_of(rows)
-    if len(variants) > MOST:
-        return dots(rows, folder, late_figure(figure), by_level(rows))
-    return panels(rows, folder, figure, [(v, PAPER) for v in variants], abreast(len(variants)))
-
-
-def late_figure(figure: Figure) -> Figure:
-    text = "Means of the last quarter of checkpoints. " + figure.caption.replace(
-        "Thin lines", "Small"
-    )
-    return Figure(
-        figure.name, "Late accuracy per level", text.replace("are seeds", "dots are seeds")
-    )
-
-
-def by_level(rows: Table) -> dict[str, tuple[Line, str]]:
-    known = range(furthest(rows) + 1)
-    return {level_name(k): (Line("", k, "joint", PAPER), LEVELS[min(k, 4)]) for k in known}
+    return by_level(rows, folder, figure, PAPER)
 
 
 def gate(rows: Table, folder: Path) -> list[Figure]:

@@ -40,7 +40,7 @@ EXPLAINED = {
 }
 ABREAST = 5
 """Panels side by side, at most."""
-MOST = 12
+MOST = 8
 """Panels in one figure, at most; more variants are summarised."""
 MARKERS = "osD^v"
 
@@ -110,7 +110,7 @@ def last_of(rows: Table) -> int:
 
 
 def levels(rows: Table, folder: Path) -> Figure:
-    primary, variants = probe_of(rows), variants_of(rows)
+    primary = probe_of(rows)
     figure = Figure(
         "levels",
         "Accuracy per level over training",
@@ -119,7 +119,19 @@ def levels(rows: Table, folder: Path) -> Figure:
         "from "
         "any seen one. Thin lines are seeds.",
     )
-    return panels(rows, folder, figure, [(v, primary) for v in variants], abreast(len(variants)))
+    return by_level(rows, folder, figure, primary)
+
+
+def by_level(rows: Table, folder: Path, figure: Figure, probe: str) -> Figure:
+    """Curves of all levels, a panel for each variant; late means where panels would be too many."""
+    variants = variants_of(rows)
+    if len(variants) <= MOST:
+        return panels(rows, folder, figure, [(v, probe) for v in variants], abreast(len(variants)))
+    known = range(furthest(rows) + 1)
+    lines = {level_name(k): (Line("", k, "joint", probe), LEVELS[min(k, 4)]) for k in known}
+    text = figure.caption.replace("Thin lines are", "Small dots are")
+    text = f"Means of the last quarter of checkpoints. {text}"
+    return dots(rows, folder, Figure(figure.name, "Late accuracy per level", text), lines)
 
 
 def dots(rows: Table, folder: Path, figure: Figure, lines: dict[str, tuple[Line, str]]) -> Figure:
@@ -225,6 +237,22 @@ def grid(folder: Path, figure: Figure, count: int, columns: int) -> Iterator[Any
         yield axes
         for axis in axes.flat if axes.size == count else ():
             axis.label_outer()
+
+
+def over_training(
+    rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, str]]
+) -> Figure:
+    """Level 2 over training by the primary probe: a panel for each tick, a line for each name."""
+    ticks = list(dict.fromkeys(tick for some in lines.values() for tick in some))
+    colors, probe = colors_of(lines), probe_of(rows)
+    with grid(folder, figure, len(ticks), len(ticks)) as axes:
+        for axis, tick in zip(axes[0], ticks, strict=True):
+            for line in (line for line in lines if tick in lines[line]):
+                shown = Line(lines[line][tick], 2, "joint", probe)
+                plot_level(axis, rows, shown, colors[line], display(line))
+            finish(axis, display(tick), last_of(rows), axis is axes[0][-1])
+        axes[0][0].set_ylabel("accuracy at level 2")
+    return figure
 
 
 def ends(rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, str]]) -> Figure:

@@ -148,22 +148,24 @@ def half_separates(rows: Table) -> Finding:
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    return [by_amount(rows, folder), *training.figures(rows, folder)]
-
-
-def by_amount(rows: Table, folder: Path) -> Figure:
-    """Level 2 over the amount of jitter: a line per family."""
     lines: dict[str, dict[str, str]] = {}
     for variant in training.variants_of(rows):
         family, amount = variant.split(", ")
         lines.setdefault(family, {})[amount] = variant
-    figure = Figure(
+    late = Figure(
         "jitter",
         "Level-2 accuracy by within-class jitter",
         "Late means; a dot per seed. Left to right pictures of one class differ more in colour and "
         "size; all models are prompted for the same and scored by the probes of the usual world.",
     )
-    return training.ends(rows, folder, figure, lines)
+    curves = Figure(
+        "training",
+        "Level-2 accuracy over training",
+        "By the primary probe, a panel for each amount of within-class jitter. Thin lines are seeds.",
+    )
+    shown = [training.ends(rows, folder, late, lines)]
+    shown.append(training.over_training(rows, folder, curves, lines))
+    return [*shown, *training.figures(rows, folder)]
 
 
 def describe(settings: Jitter) -> dict[str, Any]:
