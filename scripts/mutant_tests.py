@@ -1,30 +1,28 @@
-"""Which tests call which functions: for `scripts/mutants.py`, so that a fault is tried on the tests
-that can notice it, the quickest first."""
+"""Which tests run which lines: for `scripts/mutants.py`, so that a fault is tried on the tests that
+can notice it, the quickest first. Every block of the package (a function's body, a branch, a loop)
+notes in a copy of the source that it was run; nothing else is slowed down."""
 
 import ast
+import builtins
 import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
-FILES = 3
-"""How many test files a module is tried on at most."""
-NAMED = {
-    "store": ["test_store", "test_robust"],
-    "files": ["test_store", "test_robust"],
-    "limits": ["test_robust", "test_folder"],
-    "config": ["test_config_values", "test_config"],
-    "overrides": ["test_config_values", "test_config"],
-    "analysis/estimates": ["test_estimates"],
-    "metrics/intervals": ["test_intervals"],
-    "analysis/claims": ["test_claims"],
-}
-"""Modules that nearly every test imports, or that another file tests."""
+OPTIONS += ["--hypothesis-seed=0"]
+APART = {"docs", "readme", "house", "supply", "notebooks", "own_tour", "report_browser"}
+APART |= {"kill", "ddp", "mps"}
+"""Files whose tests read texts, or start processes of their own: no fault is tried on them."""
+HITS = "_recombine_hits"
+PREPARED = f"import builtins as _b; {HITS} = _b.__dict__.setdefault({HITS!r}, set())"
 
 
 def in_child(root: Path, act: Callable[[], int], seconds: float) -> int | None:
@@ -38,6 +36,7 @@ def in_child(root: Path, act: Callable[[], int], seconds: float) -> int | None:
         os.dup2(null, 2)
         os.chdir(root)
         sys.path[:0] = [str(root), str(root / "tests"), str(root / "scripts")]
+        os.environ["PYTHONPATH"] = str(root)
         os._exit(act())
     deadline, status = time.monotonic() + seconds, None
     while status is None and time.monotonic() < deadline:
@@ -50,46 +49,112 @@ def in_child(root: Path, act: Callable[[], int], seconds: float) -> int | None:
     return status
 
 
+def blocks(tree: ast.Module, module: str) -> Iterator[tuple[list[ast.stmt], str]]:
+    """Every list of statements inside a function, with its name: the function's, and how many lines
+    below its first it begins, so that changes elsewhere in the file leave it as it is."""
+
+    def inside(node: ast.AST, path: str, first: int) -> Iterator[tuple[list[ast.stmt], str]]:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            path, first = f"{path}.{node.name}", node.lineno
+            first = first if not isinstance(node, ast.ClassDef) else 0
+        for name in ("body", "orelse", "finalbody"):
+            held = getattr(node, name, None)
+            if isinstance(held, list) and held and isinstance(held[0], ast.stmt):
+                if first:
+                    yield held, f"{module}:{path}+{held[0].lineno - first}"
+                for one in held:
+                    yield from inside(one, path, first)
+        for one in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
+            yield from inside(one, path, first)
+
+    yield from inside(tree, "", 0)
+
+
+def with_notes(source: str, module: str) -> str:
+    """A module that notes which of its blocks are run."""
+    tree = ast.parse(source)
+    for held, name in list(blocks(tree, module)):
+        said = ast.parse(f"{HITS}.add({name!r})").body
+        texts = isinstance(held[0], ast.Expr) and isinstance(held[0].value, ast.Constant)
+        held[texts:texts] = said
+    at = 1 if ast.get_docstring(tree) is not None else 0
+    while at < len(tree.body) and getattr(tree.body[at], "module", "") == "__future__":
+        at += 1
+    tree.body[at:at] = ast.parse(PREPARED).body
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def block_at(tree: ast.Module, module: str, line: int) -> str | None:
+    """The innermost block around a line; None outside of all functions."""
+    around = [
+        (held[0].lineno, name)
+        for held, name in blocks(tree, module)
+        if held[0].lineno <= line <= (held[-1].end_lineno or 0)
+    ]
+    return max(around)[1] if around else None
+
+
 class Tracer:
-    """A pytest plugin: notes the functions of the package that each test calls, how long it took,
-    and whether it passed. Only calls are traced, not lines."""
+    """A pytest plugin: notes the blocks that each test runs, also in fixtures that it shares with
+    others, how long it took, and whether it passed."""
 
-    def __init__(self, root: Path) -> None:
-        self.prefix, self.calls = str(root / "recombine") + os.sep, set()
+    def __init__(self) -> None:
+        self.hits: set[str] = builtins.__dict__.setdefault(HITS, set())
         self.tests: dict[str, Any] = {}
+        self.shared: dict[str, set[str]] = {}
+        self.costs: dict[str, float] = {}
 
-    def trace(self, frame: Any, event: str, argument: Any) -> None:
-        name = frame.f_code.co_filename
-        if name.startswith(self.prefix):
-            module = name[len(self.prefix) :].removesuffix(".py")
-            self.calls.add(f"{module}:{frame.f_code.co_firstlineno}")
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[Any]:
+        before, began = set(self.hits), time.monotonic()
+        self.hits.clear()
+        try:
+            return (yield)
+        finally:
+            if fixturedef.scope != "function":
+                name = fixturedef.argname
+                self.shared[name] = self.shared.get(name, set()) | self.hits
+                self.costs[name] = time.monotonic() - began
+            self.hits |= before
 
-    def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        self.calls = set()
-        self.began = time.monotonic()
-        sys.settrace(self.trace)
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Iterator[Any]:
+        self.hits.clear()
+        began = time.monotonic()
+        held = self.tests.setdefault(item.nodeid, {"passed": True})
+        result = yield
+        held["seconds"] = time.monotonic() - began
+        held["hits"], held["names"] = set(self.hits), list(item.fixturenames)
+        return result
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        held = self.tests.setdefault(report.nodeid, {"passed": True})
+        held = self.tests[report.nodeid]
         held["passed"] = held["passed"] and report.outcome == "passed"
 
-    def pytest_runtest_logfinish(self, nodeid: str, location: Any) -> None:
-        sys.settrace(None)
-        seconds = round(time.monotonic() - self.began, 3)
-        self.tests[nodeid] |= {"seconds": seconds, "calls": sorted(self.calls)}
+    def passed(self) -> dict[str, Any]:
+        """The tests that passed, with what they run and how long they take alone."""
+        found = {}
+        for name, held in self.tests.items():
+            if held["passed"]:
+                names = [n for n in held["names"] if n in self.shared]
+                hits = held["hits"].union(*(self.shared[n] for n in names))
+                least = sum(self.costs[n] for n in names)
+                found[name] = {"seconds": round(max(held["seconds"], least), 3)}
+                found[name]["hits"] = sorted(hits)
+        return found
 
 
 def traced(root: Path, file: str, kept: Path, seconds: float = 900.0) -> dict[str, Any]:
-    """The tests of a file that pass, and what they call; kept for the next time."""
-    path = kept / f"{file}.json"
+    """The tests of a file that pass in a folder whose modules note what is run, and what they run;
+    kept for the next time."""
+    text = (root / "tests" / f"{file}.py").read_bytes()
+    path = kept / f"{file}-{zlib.crc32(text):08x}.json"
     if not path.exists():
 
         def act() -> int:
-            import pytest
-
-            tracer = Tracer(root)
+            tracer = Tracer()
             pytest.main([*OPTIONS, f"tests/{file}.py"], plugins=[tracer])
-            path.write_text(json.dumps({k: v for k, v in tracer.tests.items() if v["passed"]}))
+            path.write_text(json.dumps(tracer.passed()))
             return 0
 
         kept.mkdir(parents=True, exist_ok=True)
@@ -98,69 +163,50 @@ def traced(root: Path, file: str, kept: Path, seconds: float = 900.0) -> dict[st
     return json.loads(path.read_text())
 
 
+def files(root: Path) -> list[str]:
+    return sorted(
+        p.stem
+        for p in (root / "tests").glob("test_*.py")
+        if p.stem.removeprefix("test_") not in APART
+    )
+
+
+class InOrder:
+    """A pytest plugin: tests in the order in which they are named."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self.place = {name: i for i, name in enumerate(tests)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list) -> None:
+        items.sort(key=lambda item: self.place.get(item.nodeid, 0))
+
+
 def verdict(root: Path, tests: list[str], seconds: float) -> str:
     """How tests end, in a child process: passed, failed, or timed out."""
 
     def act() -> int:
-        import pytest
-
-        return int(pytest.main([*OPTIONS, "-x", *tests]))
+        return int(pytest.main([*OPTIONS, "-x", *tests], plugins=[InOrder(tests)]))
 
     status = in_child(root, act, seconds)
     return "timed out" if status is None else "failed" if status else "passed"
 
 
-def imports(path: Path) -> set[str]:
-    """The modules of the package that a file imports, as paths."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recombine"):
-            base = node.module.removeprefix("recombine").removeprefix(".").replace(".", "/")
-            found |= {base, *(f"{base}/{a.name}".removeprefix("/") for a in node.names)}
-    return found
+def tests_at(
+    tests: dict[str, Any], module: str, block: str | None, most: float
+) -> tuple[list[str], float]:
+    """The tests that run a block, the quickest first, as many as take `most` seconds, and how long
+    they take; of a module's or class's own lines, those that run anything in it."""
 
+    def runs(held: dict[str, Any]) -> bool:
+        if block is not None:
+            return block in held["hits"]
+        return any(h.startswith(f"{module}:") for h in held["hits"])
 
-def files_of(root: Path, module: str) -> list[str]:
-    """Test files to try a module on: those that import it, or import what imports it; files that
-    carry its name first, then those that import little else."""
-    if module in NAMED:
-        return NAMED[module]
-    tests = {p.stem: imports(p) for p in sorted((root / "tests").glob("test_*.py"))}
-    package = root / "recombine"
-    sources = {str(p.relative_to(package).with_suffix("")): p for p in package.rglob("*.py")}
-    wanted, found = {module}, []
-    for _ in range(4):
-        found = [name for name, held in tests.items() if held & wanted]
-        if found:
+    found, total = [], 0.0
+    for name in sorted((t for t in tests if runs(tests[t])), key=lambda t: tests[t]["seconds"]):
+        total += tests[name]["seconds"]
+        if found and total > most:
             break
-        wanted |= {name for name, path in sources.items() if imports(path) & wanted}
-    last = module.rpartition("/")[2]
-    found.sort(key=lambda name: (name != f"test_{last}", last not in name, len(tests[name])))
-    return found[:FILES]
-
-
-def function_at(tree: ast.Module, line: int) -> int | None:
-    """The first line of the innermost function around a line, as code objects say it."""
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.body[0].lineno <= line <= node.end_lineno
-    ]
-    if not around:
-        return None
-    inner = max(around, key=lambda node: node.lineno)
-    return min([inner.lineno, *(d.lineno for d in inner.decorator_list)])
-
-
-def tests_at(tests: dict[str, Any], module: str, first_line: int | None) -> list[str]:
-    """The tests that call a function, the quickest first; of a module's or class's own lines, all
-    that call anything in it."""
-    key = f"{module}:" if first_line is None else f"{module}:{first_line}"
-
-    def calls(held: dict[str, Any]) -> bool:
-        return any(c == key or (first_line is None and c.startswith(key)) for c in held["calls"])
-
-    return sorted(
-        (t for t, held in tests.items() if calls(held)), key=lambda t: tests[t]["seconds"]
-    )
+        found.append(name)
+    return found, total

@@ -1,8 +1,9 @@
-"""Mutation testing: small faults are put into the source, one at a time, and the tests that call
-the function around it must notice. `python scripts/mutants.py [MODULE...]` tries up to `--sample`
-faults of each module (by default of CORE); `--over N` tries N faults drawn from all modules;
-`--named` those that once went unnoticed (NAMED). Prints the share caught per module and every
-fault that was not; `--record FILE` adds them to a JSON file.
+"""Mutation testing: small faults are put into the source, one at a time, and the tests that run
+the lines around it must notice. `python scripts/mutants.py [MODULE...]` tries up to `--sample`
+faults of each module (by default of CORE); `--over N` tries N faults drawn from all modules but
+AWAY; `--named` those that once went unnoticed (NAMED). Prints the share caught per module or
+package and every fault that was not; `--record FILE` keeps them as JSON, and `--again FILE` tries
+those of such a file that were not caught.
 
 Faults: comparisons flipped, conditions negated, `and` for `or`, arithmetic swapped, numbers changed
 by one, booleans flipped, statements dropped. Each is tried in a forked child of a process that has
@@ -23,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from mutant_tests import files_of, function_at, tests_at, traced, verdict
+from mutant_tests import block_at, files, tests_at, traced, verdict, with_notes
 
 ROOT = Path(__file__).parents[1]
 CORE = (
@@ -34,6 +35,8 @@ CORE = (
     "metrics/intervals",
     "analysis/claims",
 )
+AWAY = ("worlds/scenes/kernel",)
+"""Modules that no test can run here: they need a GPU."""
 SWAPS = {
     ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -73,9 +76,9 @@ EQUIVALENT = (
     ("config", "zip(value, items, strict=True)", "True -> False", "lengths were compared before"),
 )
 """(module, part of the line, "before -> after", why no test can tell the difference)."""
-LEAST, TIMES = 60.0, 10.0
-"""Seconds for the tests of one fault: so many, and so many times what they took without it. What
-takes longer hangs, and is caught."""
+LEAST, TIMES, MOST = 60.0, 10.0, 45.0
+"""Seconds for the tests of one fault: so many, and so many times what they take without it. What
+takes longer hangs, and is caught. Tests are taken, the quickest first, until they take MOST."""
 
 
 def sites(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
@@ -141,6 +144,9 @@ def is_equivalent(module: str, text: str, what: str) -> bool:
     return any(m == module and part in text and w == what for m, part, w, _ in EQUIVALENT)
 
 
+CAUGHT = ("caught", "timed out")
+
+
 class Outcome(NamedTuple):
     """One fault and what came of it: caught, timed out, survived, equivalent, or without a test."""
 
@@ -148,18 +154,29 @@ class Outcome(NamedTuple):
     line: int
     what: str
     result: str
+    index: int = 0
 
 
 class Trial:
-    """A copy of the project in which faults are tried."""
+    """A copy of the project in which faults are tried, and what the tests run in it."""
 
     def __init__(self, place: Path, kept: Path) -> None:
-        self.root, self.kept, self.time = place, kept, 0
+        self.root, self.time, self.tests = place, 0, {}
         for name in ("recombine", "tests", "docs", "scripts"):
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / name, place / name, ignore=ignored)
         for name in ("results", "README.md", "pyproject.toml", "Makefile", "mkdocs.yml"):
             (place / name).symlink_to(ROOT / name)
+        sources = {m: self.path(m).read_text() for m in all_modules() if m not in AWAY}
+        for module, source in sources.items():
+            self.write(self.path(module), with_notes(source, module))
+        for file in files(place):
+            self.tests |= traced(place, file, kept)
+        for module, source in sources.items():
+            self.write(self.path(module), source)
+
+    def path(self, module: str) -> Path:
+        return self.root / "recombine" / f"{module}.py"
 
     def write(self, path: Path, text: str) -> None:
         """With a time of its own, so that no compiled file of another version is taken for it."""
@@ -169,7 +186,7 @@ class Trial:
 
     def verdict(self, module: str, text: str, tests: list[str], seconds: float) -> str:
         """How the tests end where a module's text is another."""
-        path = self.root / "recombine" / f"{module}.py"
+        path = self.path(module)
         source = path.read_text()
         self.write(path, text)
         try:
@@ -178,20 +195,17 @@ class Trial:
             self.write(path, source)
 
     def outcome(self, module: str, index: int) -> Outcome:
-        source = (self.root / "recombine" / f"{module}.py").read_text()
+        source = self.path(module).read_text()
         text, what, line = mutate(source, index)
         if is_equivalent(module, source.splitlines()[line - 1], what):
-            return Outcome(module, line, what, "equivalent")
-        function, result = function_at(ast.parse(source), line), "without a test"
-        for file in files_of(self.root, module):
-            held = traced(self.root, file, self.kept)
-            tests = tests_at(held, module, function)
-            seconds = LEAST + TIMES * sum(held[t]["seconds"] for t in tests)
-            said = self.verdict(module, text, tests, seconds) if tests else ""
-            if said in ("failed", "timed out"):
-                return Outcome(module, line, what, "caught" if said == "failed" else said)
-            result = "survived" if tests else result
-        return Outcome(module, line, what, result)
+            return Outcome(module, line, what, "equivalent", index)
+        block = block_at(ast.parse(source), module, line)
+        tests, seconds = tests_at(self.tests, module, block, MOST)
+        if not tests:
+            return Outcome(module, line, what, "without a test", index)
+        said = self.verdict(module, text, tests, LEAST + TIMES * min(seconds, MOST))
+        result = {"failed": "caught", "passed": "survived"}.get(said, said)
+        return Outcome(module, line, what, result, index)
 
 
 def drawn(modules: list[str], sample: int, over: int, rng: random.Random) -> list[tuple[str, int]]:
@@ -213,14 +227,20 @@ def all_modules() -> list[str]:
     return sorted(str(p.relative_to(package).with_suffix("")) for p in package.rglob("*.py"))
 
 
+MANY = 12
+"""More modules are summed up by package."""
+
+
 def summary(outcomes: list[Outcome]) -> Iterator[str]:
-    """Per module and in all: caught of those that can be; what was not caught is listed before."""
+    """Per module or package and in all: caught of those that can be; what was not caught is listed before."""
     by: dict[str, list[Outcome]] = defaultdict(list)
+    several = len({o.module for o in outcomes}) > MANY
     for one in outcomes:
-        by[one.module].append(one)
+        package = one.module.rpartition("/")[0] or "recombine"
+        by[package if several else one.module].append(one)
     for name, some in [*sorted(by.items()), ("all", outcomes)]:
         real = [o for o in some if o.result != "equivalent"]
-        caught = sum(o.result in ("caught", "timed out") for o in real)
+        caught = sum(o.result in CAUGHT for o in real)
         same = len(some) - len(real)
         note = f", {same} equivalent" if same else ""
         yield f"{name}: {caught} of {len(real)} caught ({caught / max(1, len(real)):.1%}{note})"
@@ -242,7 +262,7 @@ def try_drawn(trial: Trial, faults: list[tuple[str, int]], record: Path | None) 
     outcomes = []
     for number, (module, index) in enumerate(faults):
         outcomes.append(one := trial.outcome(module, index))
-        if one.result not in ("caught", "equivalent"):
+        if one.result not in CAUGHT:
             at = f"{number + 1}/{len(faults)}"
             print(f"  {at} {one.result}: {module} line {one.line}: {one.what}", flush=True)
         if record:
@@ -259,12 +279,18 @@ def main() -> int:
     parser.add_argument("--named", action="store_true")
     parser.add_argument("--record", type=Path)
     parser.add_argument("--kept", type=Path, default=ROOT / "build" / "mutants")
+    parser.add_argument("--again", type=Path)
     given = parser.parse_args()
     sys.dont_write_bytecode = False
     for name in ("hypothesis", "matplotlib", "numpy", "polars", "pytest", "scipy.stats", "torch"):
         import_module(name)
-    modules = given.modules or (all_modules() if given.over else list(CORE))
+    modules = given.modules or (
+        [m for m in all_modules() if m not in AWAY] if given.over else list(CORE)
+    )
     faults = drawn(modules, given.sample, given.over, random.Random(given.seed))
+    if given.again:
+        held = json.loads(given.again.read_text())
+        faults = [(o["module"], o["index"]) for o in held if o["result"] not in CAUGHT]
     with tempfile.TemporaryDirectory() as place:
         trial = Trial(Path(place), given.kept.absolute())
         record = given.record and given.record.absolute()

@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 import torch
 import torch.nn.functional as F
+from figure_reader import drawn
 from level_rows import verdict
 from tiny import QUIET
 from torch import nn
@@ -406,11 +407,11 @@ def test_rows_that_lack_a_variant_or_overlaps_give_no_verdict():
     assert verdict(STUDY, "D8", alone) == verdict(STUDY, "D9", without) == "not measured"
 
 
-def test_every_figure_is_plotted_from_rows_alone(tmp_path):
-    made = figures(Table(rows_by_hand(seeds=2, noise=0.02)), tmp_path)
-    assert {p.stem for p in tmp_path.iterdir()} == {f.name for f in made}
-    one = Table(rows_by_hand(seeds=1))
-    assert polysemantic_layers(one, tmp_path / "one").name == made[0].name
+def test_every_figure_is_plotted_from_rows_alone():
+    names = ["polysemantic", "thresholds", "heads", "overlap", "pairs", "attribution"]
+    assert list(drawn(figures, Table(rows_by_hand(seeds=2, noise=0.02)))) == names
+    (alone,) = drawn(polysemantic_layers, Table(rows_by_hand(seeds=1))).values()
+    assert not alone.axes[0].lines, "no dots on the bars of one seed"
 
 
 def test_the_models_that_are_opened_are_those_of_the_study_jepa():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from figure_reader import drawn
 
 from recombine.analysis.claims import assess
 from recombine.analysis.table import Table
@@ -160,10 +161,8 @@ def test_smoke_rows_are_flat_and_bear_on_every_claim(smoke):
         assert all(isinstance(v, (int, float, str)) for v in assessed.finding.measured.values())
 
 
-def test_figures_are_plotted_from_rows_alone(smoke, tmp_path):
-    figures = STUDY.figures(Table(smoke), tmp_path)
-    assert len({f.name for f in figures}) == len(figures) == 8
-    assert all((tmp_path / f"{f.name}.svg").stat().st_size > 1000 for f in figures)
+def test_figures_are_plotted_from_rows_alone(smoke):
+    assert len(drawn(STUDY.figures, Table(smoke))) == 8
 
 
 def test_figures_of_odd_settings(smoke, tmp_path):

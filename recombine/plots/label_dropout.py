@@ -41,7 +41,7 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
     variants = variants_of(rows)
     families = list(dict.fromkeys(v.partition(", ")[0] for v in variants))
     series = [s for s in SERIES if any(f + s[0] in variants for f in families)]
-    with canvas(folder, figure, 1, len(PANELS), size=(12, 3.4), sharey=True) as axes:
+    with canvas(folder, figure, 1, len(PANELS), size=(12.0, 3.4), sharey=True) as axes:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
             for i, (ending, name, color) in enumerate(series):
                 shift = (i - (len(series) - 1) / 2) * 0.75 / len(series)

@@ -31,7 +31,7 @@ def parts_of_the_loss(rows: Table, folder: Path) -> list[Figure]:
         "of what is predicted, normed per token: 1 = no better than its mean. The spread is the "
         "variance from picture to picture: near 0, what is predicted has collapsed.",
     )
-    with canvas(folder, figure, 1, len(PARTS), size=(10, 3.2)) as axes:
+    with canvas(folder, figure, 1, len(PARTS), size=(10.0, 3.2)) as axes:
         for axis, (name, title) in zip(axes, PARTS, strict=True):
             for (variant, table), color in zip(some.by("variant").items(), CYCLE, strict=False):
                 steps = sorted(table.unique("step"))
