@@ -3,7 +3,8 @@
 Between `<!-- NAME D1 D2 -->` and `<!-- /NAME -->` stands a table of the claims D1 and D2. Names:
 parts: a line for every part of these claims; headlines: the first part of each;
 probes: every variant in these claims by every probe. `<!-- checks jitter -->`: how each probe of
-the study jitter does on real, corrupted and interpolated pictures.
+the study jitter does on real, corrupted and interpolated pictures. `<!-- exact length -->`,
+`<!-- by-eye length -->`: what its detector counts (`detector_tables.py`).
 `make readme` runs it; a test holds the pages against it."""
 
 import json
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from detector_tables import TABLES as OF_ROWS
 from prose_numbers import filled_numbers
 
 from recombine.analysis.table import Table, read_table
@@ -30,7 +32,9 @@ PROBES = {
 }
 PROBE_NAMES = {"open-set": "open-set probe", "cnn": "CNN probe", "linear": "linear probe"}
 PROBE_NAMES |= {"oracle": "oracle"}
-MARKED = re.compile(r"(<!-- (parts|headlines|probes|checks) ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.S)
+MARKED = re.compile(
+    r"(<!-- (parts|headlines|probes|checks|exact|by-eye) ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.S
+)
 
 
 def all_claims(results: Path) -> dict[str, dict[str, Any]]:
@@ -116,20 +120,19 @@ def probes_line(measured: dict[str, Any], variant: str) -> str:
     return table_line(cells)
 
 
-def checks_table(rows: Table) -> str:
+def checks_table(rows: Table) -> list[list[str]]:
     """What is known of each probe: how it reads real pictures, what it rejects, what it tolerates."""
     factors = rows.where(kind="interpolation").unique("factor")
-    heads = ("probe", "real pictures, worst composition", "corrupted pictures rejected")
-    heads += tuple(f"tolerance in {factor}" for factor in factors)
-    lines = []
+    heads = ["probe", "real pictures, worst composition", "corrupted pictures rejected"]
+    lines = [[*heads, *(f"tolerance in {factor}" for factor in factors)]]
     for probe in rows.where(kind="refused").unique("probe"):
         worst = min(rows.where(kind="probe", probe=probe).column("joint"))
         rejected = rows.one(kind="refused", probe=probe)["share"]
         between = rows.where(kind="interpolation", probe=probe)
         values = [number(worst), number(rejected)]
         values += [f"{tolerance(between.where(factor=factor)):.1f}" for factor in factors]
-        lines.append(table_line((PROBE_NAMES[probe], *values)))
-    return "\n".join([table_line(heads), "|---" * len(heads) + "|", *lines])
+        lines.append([PROBE_NAMES[probe], *values])
+    return lines
 
 
 def tolerance(between: Table) -> float:
@@ -140,6 +143,7 @@ def tolerance(between: Table) -> float:
 
 
 TABLES = {"parts": parts_table, "headlines": headlines_table, "probes": probes_table}
+STUDY_TABLES = {"checks": checks_table, **OF_ROWS}
 
 
 def filled_tables(text: str, results: Path) -> str:
@@ -147,9 +151,11 @@ def filled_tables(text: str, results: Path) -> str:
     claims = all_claims(results)
 
     def table(match: re.Match[str]) -> str:
-        if match[2] == "checks":
+        if match[2] in STUDY_TABLES:
             rows = read_table(results / match[3] / "rows.parquet")
-            return f"{match[1]}{checks_table(rows)}\n{match[4]}"
+            heads, *lines = STUDY_TABLES[match[2]](rows)
+            shown = [table_line(heads), "|---" * len(heads) + "|", *map(table_line, lines)]
+            return "\n".join([match[1].rstrip("\n"), *shown, match[4]])
         wanted = [claims[name] for name in match[3].split()]
         return f"{match[1]}{TABLES[match[2]](wanted)}\n{match[4]}"
 

@@ -9,9 +9,9 @@ from typing import Any
 from claim_tables import number, shown
 
 TEXTS = (
-    "**Preliminary (4 seeds): label dropout destroys composition, whatever a model outputs.** In our "
+    "**Label dropout takes composition away in all four families, whatever a model outputs.** In our "
     "best guess of paper A's setting, hiding each factor's label in a tenth of the training pictures "
-    "lowers level-2 accuracy in all four families: MaskGIT from [G7: maskgit] to [G6: maskgit, "
+    "lowers level-2 accuracy: MaskGIT from [G7: maskgit] to [G6: maskgit, "
     "dropout], by [G7: maskgit - maskgit, dropout, level 2] ([G7]); DiT from [G8: dit] to [G8: dit, "
     "dropout], by [G8: dit - dit, dropout, level 2] ([G8]); MAR from [G10: mar] to [G9: mar, "
     "dropout]; GIVT from [G10: givt] to [G9: givt, dropout]. With all labels MaskGIT composes about as "
@@ -29,12 +29,12 @@ TEXTS = (
     "two colours are close ([C1]). Asking for a colour beyond blue gives the right picture at a time "
     "of training when the plain prompt still fails, in a share of runs of [C4: share of runs with "
     "overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
-    "**Preliminary (3 seeds): to place more objects than in training, condition or network must be "
-    "local.** Trained on scenes of 1 to 3 objects and prompted with many locations, a U-Net trained "
-    "with a map of all locations places [S1: K_max of exp1] objects correctly in half of its samples "
-    "([S1]); trained with a map of one location [S2: K_max of exp2] ([S2]), with a list of all [S3: "
-    "K_max of exp3] ([S3]). Trained with a map of one location, a network in which each pixel sees only "
-    "its neighbourhood places [S4: K_max of exp2L] ([S4]). [More](docs/scenes.md)",
+    "**Preliminary (2 seeds), as in paper B: to place more objects than in training, condition or "
+    "network must be local.** Trained on scenes of 1 to 3 objects, a U-Net that is given a map of all "
+    "locations places [S1: K_max of exp1] objects in half of its samples ([S1]; B: 7); a map of one "
+    "[S2: K_max of exp2] ([S2]; B: 2), a list [S3: K_max of exp3] ([S3]; B: 3). Where each pixel sees "
+    "only its neighbourhood, a map of one [S4: K_max of exp2L] ([S4]; B: 9), a list [S5: K_max of "
+    "exp3L] ([S5]; B: 9). [More](docs/scenes.md)",
     "**Published two-layer figures of swing-by are matched only with the square of the data's second "
     "moment in place of the moment itself** (Figs 5 and 10 of Yang et al. 2025), and their failure to "
     "learn vanishes when the factors are updated in place of their product ([T14], exact). "

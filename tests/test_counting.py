@@ -269,3 +269,17 @@ def test_a_detector_must_count_every_number_that_models_are_prompted_for():
     few = [r | {"exact_count": 1.0 if r["objects"] < 6 else 0.5} for r in good]
     assert not doubt([*few, {"kind": "real", "locations": 5}])
     assert doubt([]) == "no detector was tested on real pictures"
+
+
+def test_a_detector_is_refused_only_where_its_test_shows_that_it_miscounts():
+    """248 of 256 may well be 97 %, 242 of 256 hardly, and 2 of 2 shows nothing against it."""
+
+    def tested(hits: int, n: int) -> str:
+        share = {"exact_count": hits / n, "exact_count_high": wilson(hits, n)[1]}
+        rows = [{"kind": "detector", "objects": k, **share} for k in range(7)]
+        return doubt([*rows, {"kind": "real", "locations": 6}])
+
+    assert not tested(248, 256)
+    assert not tested(2, 2)
+    assert "94.5% of real pictures with 0 objects" in tested(242, 256)
+    assert "0.0% of real pictures" in tested(0, 2)

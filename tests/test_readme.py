@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageChops, ImageColor, ImageStat
 
+from recombine.analysis.table import read_table
 from recombine.plots.style import LEVELS
 from recombine.store import read_json
 
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from claim_tables import all_claims, filled_tables, number, region  # noqa: E402
+from detector_tables import agreement, read_counts  # noqa: E402
 from prose_numbers import filled_numbers, uncited  # noqa: E402
 from readme import PICTURES, claims_page, filled, spans  # noqa: E402
 
@@ -145,3 +147,17 @@ def test_a_number_that_cites_a_claim_follows_it_and_others_stay():
     made = filled_numbers(text, claims, ROOT)
     assert made == "0.0<!-- T1: error, worst --> and -0.012<!-- T1: error, worst -->, not 0.5"
     assert uncited(made) == {"0.5"}
+
+
+def test_counts_by_eye_are_of_pictures_that_the_detector_counted_so():
+    """Each counted picture is one of the shipped runs, once, with the detector's count of it."""
+    shown = read_table(ROOT / "results/length/rows.parquet").where(kind="shown")
+    keys = ("variant", "seed", "locations", "picture")
+    by_detector = {tuple(str(r[k]) for k in keys): int(r["total"]) for r in shown}
+    counts = read_counts()
+    counted = {tuple(c[k] for k in keys): int(c["by_detector"]) for c in counts}
+    assert len(counts) == len(counted) >= 200
+    assert counted.items() <= by_detector.items()
+    assert agreement(counts)[0] == "240"
+    off = [c | {"by_eye": str(int(c["by_detector"]) + 2)} for c in counts]
+    assert agreement(off)[1:] == ["0.00", "0.00", "-2.00"]

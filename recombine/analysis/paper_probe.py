@@ -28,6 +28,21 @@ def with_paper_probe(rows: Table) -> Table:
     return rows + Table(means.with_columns(probe=pl.lit(PAPER)))
 
 
+def averaged(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """Rows of probes with those of the paper's probe, one for each of its seeds, as one: the mean of
+    every number."""
+    if frame.get_column("probe", default=pl.Series(dtype=pl.Null)).dtype != pl.String:
+        return frame
+    several = pl.col("probe").str.starts_with(f"{PAPER} ")
+    some = frame.filter(several)
+    if some.is_empty():
+        return frame
+    keys = [name for name in KEYS if name in some.columns]
+    numbers = pl.selectors.numeric() - pl.selectors.by_name(keys)
+    means = some.with_columns(probe=pl.lit(PAPER)).group_by(*keys, "probe", maintain_order=True)
+    return pl.concat([frame.filter(~several), means.agg(numbers.mean())], how="diagonal_relaxed")
+
+
 def beside(rows: Table, papers: Mapping[str, float | None]) -> Measured:
     """Numbers that stand beside a claim that this probe assesses; the paper's own where it has
     one."""

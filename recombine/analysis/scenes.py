@@ -1,6 +1,7 @@
 """From the rows of scene models to what claims are about: K_max of every run at every checkpoint,
 how local the run was there, and what adding scores does."""
 
+import math
 from contextlib import suppress
 from itertools import pairwise
 from statistics import fmean
@@ -80,9 +81,10 @@ def reached(
     return {s: float(k_mean(some, strict) if means else k_max(some, column)) for s, some in ends}
 
 
-def k_estimate(values: Seeds) -> Estimate:
-    """The mean K_max over seeds; a whole number that is not negative."""
-    return mean(list(values.values()), 0, resolution=1)
+def k_estimate(values: Seeds, most: float | int = math.inf) -> Estimate:
+    """The mean K_max over seeds: a whole number, not negative, and no more than the `most` locations
+    that models were prompted for."""
+    return mean(list(values.values()), 0, most, resolution=1)
 
 
 def difference(more: Seeds, less: Seeds, **bounds: float | int) -> Estimate:
@@ -98,11 +100,16 @@ def share_at(rows: Table, variant: str, locations: int, column: str, kind: str =
     return {seed: some.one(locations=locations)[column] for seed, some in ends}
 
 
+def most_prompted(rows: Table) -> int:
+    """The largest number of locations that models were prompted for."""
+    return max(numbers_of(rows), default=0)
+
+
 def require_prompts(rows: Table, number: int, variant: str) -> None:
     """LookupError unless a variant was trained on one to three objects and prompted for so many."""
     if facts(rows, variant)["trained"] != TRAINED:
         raise LookupError(f"{variant} was not trained on one to three objects")
-    most = max(numbers_of(rows), default=0)
+    most = most_prompted(rows)
     if most < number:
         raise LookupError(f"models were prompted for {most} objects at most, not for {number}")
 

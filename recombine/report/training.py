@@ -9,6 +9,7 @@ from typing import Any
 
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import PROBES
+from recombine.analysis.paper_probe import PAPER, averaged
 from recombine.config import UsageError
 from recombine.plots.style import display
 from recombine.report.read import Factor, Results, StudyEntry, read_as
@@ -19,6 +20,9 @@ Record = dict[str, Any]
 Score = list[float | None]
 """Joint accuracy, the ends of its interval, how many pictures, then one accuracy per factor."""
 SCORE = ("joint", "low", "high", "n")
+KINDS = ("accuracy", "probe", "refused")
+"""Kinds of rows with a probe."""
+NAMES = PROBES | {PAPER: "paper's linear probe, mean over its seeds"}
 
 
 def training(results: Results) -> Record | None:
@@ -28,7 +32,8 @@ def training(results: Results) -> Record | None:
     if kinds is None or kinds.dtype != pl.String or not (kinds == "accuracy").any():
         return None
     factors = [factor.name for factor in results.study.factors]
-    rows = checked(results.rows.where(kind="accuracy").frame, path, factors)
+    probes = {kind: averaged(results.rows.where(kind=kind).frame) for kind in KINDS}
+    rows = checked(probes["accuracy"], path, factors)
     compositions = compositions_of(results.study, rows, path)
     runs, grids = runs_of(results, rows, compositions, factors)
     variants = variants_of(runs, results.study)
@@ -37,9 +42,9 @@ def training(results: Results) -> Record | None:
         "compositions": compositions,
         "levels": sorted({c["level"] for c in compositions}),
         "probes": unique(rows["probe"]),
-        "names": PROBES,
-        "quality": quality(results.rows.where(kind="probe").frame, path),
-        "refused": refused(results.rows.where(kind="refused").frame, path),
+        "names": NAMES,
+        "quality": quality(probes["probe"], path),
+        "refused": refused(probes["refused"], path),
         "runs": [run | {"variant": display(run["variant"])} for run in runs],
         "variants": [one | {"name": display(one["name"])} for one in variants],
         "sheets": [asdict(grid) for grid in grids],

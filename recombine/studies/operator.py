@@ -37,7 +37,7 @@ from recombine.runs.scene_recipe import SceneRecipe
 from recombine.runs.scene_sums import AdditionRun, LeakageRun
 from recombine.runs.scenes import SceneRun, scene_facts, scene_jobs
 from recombine.store import Row
-from recombine.studies.scene_settings import DEVIATIONS
+from recombine.studies.scene_settings import EARLIER_DEVIATIONS
 from recombine.studies.scene_settings import settings as scene_settings
 from recombine.studies.study import Scale, Study, about
 
@@ -148,7 +148,7 @@ STUDY = Study(
             measure=background_decides,
             trained=True,
             faithful=False,
-            deviations=DEVIATIONS,
+            deviations=EARLIER_DEVIATIONS,
         ),
         leakage_predicts,
     ),

@@ -1,0 +1,64 @@
+"""Tables of docs/scenes.md on the detector: what it counts on real pictures and on pictures with
+faults, from the rows of `length`, and its counts beside counts by eye (docs/data/)."""
+
+import csv
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from recombine.analysis.table import Table
+from recombine.plots.style import display
+
+ROOT = Path(__file__).parents[1]
+COUNTED = ROOT / "docs/data/counts-by-eye.csv"
+RANGES = ((0, 3), (4, 6), (7, 9), (10, 12))
+
+
+def exact_table(rows: Table) -> list[list[str]]:
+    """Exact counts by the number of objects: real pictures, and each fault."""
+    kinds = {"real pictures": rows.where(kind="detector")}
+    worn = rows.where(kind="worn")
+    kinds |= {fault: worn.where(fault=fault) for fault in worn.unique("fault")}
+    heads = ["pictures", *(f"{low} to {high} objects" for low, high in RANGES)]
+    return [heads, *([name, *map(exact(some), RANGES)] for name, some in kinds.items())]
+
+
+def exact(rows: Table) -> Callable[[tuple[int, int]], str]:
+    """The share of pictures with so many objects that are counted exactly, and how many there
+    were."""
+
+    def cell(bounds: tuple[int, int]) -> str:
+        some = [r for r in rows if bounds[0] <= r["objects"] <= bounds[1]]
+        n = sum(r["n"] for r in some)
+        hits = sum(round(r["n"] * r["exact_count"]) for r in some)
+        return f"{hits / n:.3f} (n = {n:,})" if n else ""
+
+    return cell
+
+
+def by_eye_table(_rows: Table) -> list[list[str]]:
+    """How often the detector and the eye count the same, by experiment and by what the eye
+    counts."""
+    counts = read_counts()
+    variants = sorted({c["variant"] for c in counts})
+    groups = {display(v): [c for c in counts if c["variant"] == v] for v in variants}
+    for low, high in RANGES:
+        some = [c for c in counts if low <= int(c["by_eye"]) <= high]
+        groups[f"{low} to {high} objects by eye"] = some
+    groups["all"] = counts
+    heads = ["pictures", "n", "equal", "apart by one at most", "mean of detector - eye"]
+    return [heads, *([name, *agreement(some)] for name, some in groups.items() if some)]
+
+
+def read_counts() -> list[dict[str, str]]:
+    with COUNTED.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def agreement(counts: Iterable[dict[str, str]]) -> list[str]:
+    apart = [int(c["by_detector"]) - int(c["by_eye"]) for c in counts]
+    n = len(apart)
+    shares = (sum(abs(d) <= most for d in apart) / n for most in (0, 1))
+    return [str(n), *(f"{share:.2f}" for share in shares), f"{sum(apart) / n:+.2f}"]
+
+
+TABLES = {"exact": exact_table, "by-eye": by_eye_table}
