@@ -4,6 +4,8 @@ notes in a copy of the source that it was run; nothing else is slowed down."""
 
 import ast
 import builtins
+import gc
+import inspect
 import json
 import os
 import signal
@@ -11,7 +13,11 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing import Pipe
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -19,24 +25,27 @@ import pytest
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
 OPTIONS += ["--hypothesis-seed=0"]
 APART = {"docs", "readme", "house", "supply", "notebooks", "own_tour", "report_browser"}
-APART |= {"kill", "ddp", "mps"}
+APART |= {"kill", "ddp", "mps", "words"}
 """Files whose tests read texts, or start processes of their own: no fault is tried on them."""
 HITS = "_recombine_hits"
 PREPARED = f"import builtins as _b; {HITS} = _b.__dict__.setdefault({HITS!r}, set())"
 
 
-def in_child(root: Path, act: Callable[[], int], seconds: float) -> int | None:
-    """The exit status of something done in a forked child, in `root`; None where it took too
-    long."""
+def enter(root: Path) -> None:
+    """Work in a copy of the project, silently."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    os.chdir(root)
+    sys.path[:0] = [str(root), str(root / "tests"), str(root / "scripts")]
+    os.environ["PYTHONPATH"] = str(root)
+
+
+def in_child(act: Callable[[], int], seconds: float) -> int | None:
+    """The exit status of something done in a forked child; None where it took too long."""
     child = os.fork()
     if child == 0:
         os.setsid()
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        os.chdir(root)
-        sys.path[:0] = [str(root), str(root / "tests"), str(root / "scripts")]
-        os.environ["PYTHONPATH"] = str(root)
         os._exit(act())
     deadline, status = time.monotonic() + seconds, None
     while status is None and time.monotonic() < deadline:
@@ -152,13 +161,14 @@ def traced(root: Path, file: str, kept: Path, seconds: float = 900.0) -> dict[st
     if not path.exists():
 
         def act() -> int:
+            enter(root)
             tracer = Tracer()
             pytest.main([*OPTIONS, f"tests/{file}.py"], plugins=[tracer])
             path.write_text(json.dumps(tracer.passed()))
             return 0
 
         kept.mkdir(parents=True, exist_ok=True)
-        if in_child(root, act, seconds) != 0:
+        if in_child(act, seconds) != 0:
             path.write_text("{}")
     return json.loads(path.read_text())
 
@@ -171,25 +181,101 @@ def files(root: Path) -> list[str]:
     )
 
 
+FAILED = ".failed"
+"""A file that names the test that failed."""
+
+
 class InOrder:
-    """A pytest plugin: tests in the order in which they are named."""
+    """A pytest plugin: tests in the order in which they are named; says which of them failed."""
 
     def __init__(self, tests: list[str]) -> None:
         self.place = {name: i for i, name in enumerate(tests)}
+        self.path = Path(FAILED).absolute()
+        self.path.unlink(missing_ok=True)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self.path.write_text(report.nodeid)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list) -> None:
         items.sort(key=lambda item: self.place.get(item.nodeid, 0))
 
 
+def said(status: int | None) -> str:
+    return "timed out" if status is None else "failed" if status else "passed"
+
+
 def verdict(root: Path, tests: list[str], seconds: float) -> str:
-    """How tests end, in a child process: passed, failed, or timed out."""
+    """How tests end, in a process that imports everything anew: passed, failed, or timed out."""
 
     def act() -> int:
+        enter(root)
         return int(pytest.main([*OPTIONS, "-x", *tests], plugins=[InOrder(tests)]))
 
-    status = in_child(root, act, seconds)
-    return "timed out" if status is None else "failed" if status else "passed"
+    return said(in_child(act, seconds))
+
+
+class Everything:
+    """A pytest plugin: loads the whole package, as tests have it, with types checked."""
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        for path in sorted(Path("recombine").rglob("*.py")):
+            name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+            with suppress(Exception):
+                import_module(name) if path.stem != "__main__" else None
+
+
+class Warm:
+    """A process that has the package loaded. For each fault it is forked, and the function with the
+    fault takes the place of the one that is there. It loads no tests: some use polars at once, whose
+    threads no fork survives."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, (self.pipe, inner) = root, Pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            enter(root)
+            pytest.main([*OPTIONS, "--collect-only", "tests/test_rng.py"], plugins=[Everything()])
+            while given := inner.recv():
+                inner.send(self.tried(*given))
+            os._exit(0)
+
+    def verdict(self, module: str, text: str, tests: list[str], seconds: float) -> str:
+        self.pipe.send((module, text, tests, seconds))
+        return self.pipe.recv()
+
+    def tried(self, module: str, text: str, tests: list[str], seconds: float) -> str:
+        def act() -> int:
+            exchange(self.root / "recombine" / f"{module}.py", text)
+            plain = [*OPTIONS, "-o", "addopts=", "-x", *tests]
+            return int(pytest.main(plain, plugins=[InOrder(tests)]))
+
+        return said(in_child(act, seconds))
+
+    def end(self) -> None:
+        self.pipe.send(None)
+        os.waitpid(self.process, 0)
+
+
+def exchange(path: Path, text: str) -> None:
+    """Give the functions of a loaded module the code that another text has for them."""
+    new = dict(functions(compile(text, str(path), "exec")))
+    for one in gc.get_objects():
+        if type(one) is FunctionType and one.__code__.co_filename == str(path):
+            code = new.get(one.__code__.co_qualname)
+            if code is not None and code.co_freevars == one.__code__.co_freevars:
+                one.__code__ = code
+
+
+def functions(code: CodeType) -> Iterator[tuple[str, CodeType]]:
+    """The functions and methods of a module; not those inside of others."""
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            if one.co_flags & inspect.CO_OPTIMIZED:
+                yield one.co_qualname, one
+            else:
+                yield from functions(one)
 
 
 def tests_at(

@@ -91,7 +91,7 @@ def looks_right(drawing: Any) -> None:
         }
         assert len(looks) == len(named)
         widths = [line.get_linewidth() for line in axis.lines]
-        assert all(0.4 <= w <= 3.6 for w in widths)
+        assert all(0.5 <= w <= 2.6 for w in widths)
         faint = [line for line in axis.lines if (line.get_alpha() or 1) < 0.55]
         assert all(line.get_linewidth() <= 0.9 or line.get_marker() != "None" for line in faint)
         (left, right), (bottom, top) = sorted(axis.get_xlim()), sorted(axis.get_ylim())
