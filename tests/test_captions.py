@@ -50,6 +50,21 @@ def test_each_factor_changes_its_own_part_of_the_picture():
         assert changed[:, 16:].any() == right
 
 
+def test_every_object_lies_wholly_in_its_own_half():
+    low, high = (32 * r for r in WORLD.radius)
+    for place in (0, 1):
+        index = torch.zeros(256, 6, dtype=torch.int64)
+        index[:, 2 * place] = 1
+        images, empty = (WORLD.render(i, seeded("many")).images for i in (index, 0 * index))
+        painted = (images != empty).any(1)
+        assert not painted[:, :, slice(16, 32) if place == 0 else slice(0, 16)].any()
+        area = painted.sum((1, 2))
+        assert area.min() >= 0.9 * torch.pi * low**2
+        assert area.max() <= torch.pi * (high + 1.5) ** 2
+        columns = (painted.any(1) * torch.arange(32)).amax(1)
+        assert len(columns.unique()) >= 3
+
+
 def test_agreement_counts_what_both_places_show():
     index = torch.tensor([[1, 0, 3, 2, 1, 2], [0, 1, 2, 1, 0, 0]])
     images = WORLD.render(index, seeded("x")).images

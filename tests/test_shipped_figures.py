@@ -18,7 +18,7 @@ from recombine.studies import find
 
 RESULTS = Path(__file__).parents[1] / "results"
 SHIPPED = {
-    "circuits": "polysemantic thresholds heads overlap pairs attribution",
+    "circuits": "polysemantic heads overlap pairs",
     "colours": "cosines",
     "concept-space": "trajectories steps times prediction embedding-scale prompting emergence masked",
     "length": "curves k-max",
