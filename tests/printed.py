@@ -1,0 +1,51 @@
+"""What the pages print for a shell, carried out small and in this process."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import recombine.api
+from recombine.cli import app
+from recombine.overrides import override
+from recombine.pipeline.engines import find_engine
+from recombine.pipeline.plan import Command
+from recombine.scoring import evaluate as scoring
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
+
+
+def blocks(path: Path, *languages: str) -> list[str]:
+    return [text for language, text in BLOCK.findall(path.read_text()) if language in languages]
+
+
+def lines(text: str) -> list[list[str]]:
+    """The words of each line of a block, without prompts and comments."""
+    calls = [shlex.split(line, comments=True) for line in text.replace("\\\n", " ").splitlines()]
+    return [call[1:] if call[0] == "$" else call for call in calls if call]
+
+
+class Small:
+    """The lines of a block, one by one. Studies, which take from seconds to hours, are planned as
+    printed: options, settings and engines are known, and the jobs of one seed are made; their own
+    tests carry their smoke scale out. All other commands are carried out; probes of one's own
+    pictures are trained for one update."""
+
+    def __init__(self, monkeypatch: Any) -> None:
+        monkeypatch.setattr(recombine.api, "run_command", self.run)
+        trained = scoring.trained_probes
+        monkeypatch.setattr(scoring, "trained_probes", lambda world, _, *a: trained(world, 1, *a))
+        monkeypatch.setattr("recombine.scoring.score.TRUST", 0.0)  # of one update nothing is read
+
+    def run(self, command: Command, engine: str, fresh: bool) -> list[Path]:
+        find_engine(engine)
+        for study in command.studies:
+            known = command.find(study)
+            assert known.jobs(override(known.settings(command.scale), *command.changes), 1)
+        return []
+
+    def __call__(self, call: list[str]) -> None:
+        """A call of recombine."""
+        call = [*call, "--n", "1"] if call[0] == "evaluate" else call
+        allowed = (None, 0, 1) if "--fail-under" in call else (None, 0)
+        assert app(call, standalone_mode=False) in allowed, call
