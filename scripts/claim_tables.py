@@ -4,7 +4,8 @@ Between `<!-- NAME D1 D2 -->` and `<!-- /NAME -->` stands a table of the claims 
 parts: a line for every part of these claims; headlines: the first part of each;
 probes: every variant in these claims by every probe. `<!-- checks jitter -->`: how each probe of
 the study jitter does on real, corrupted and interpolated pictures. `<!-- exact length -->`,
-`<!-- by-eye length -->`: what its detector counts (`detector_tables.py`).
+`<!-- by-eye length -->`: what its detector counts (`detector_tables.py`). `<!-- curves A -->`: every curve of paper A beside
+ours (`curves_table.py`).
 `make readme` runs it; a test holds the pages against it."""
 
 import json
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from curves_table import curves_table
 from detector_tables import TABLES as OF_ROWS
 from prose_numbers import filled_numbers
 
@@ -33,7 +35,8 @@ PROBES = {
 PROBE_NAMES = {"open-set": "open-set probe", "cnn": "CNN probe", "linear": "linear probe"}
 PROBE_NAMES |= {"oracle": "oracle"}
 MARKED = re.compile(
-    r"(<!-- (parts|headlines|probes|checks|exact|by-eye) ([^>]*?) -->\n).*?(<!-- /\2 -->)", re.S
+    r"(<!-- (parts|headlines|probes|checks|exact|by-eye|curves) ([^>]*?) -->\n).*?(<!-- /\2 -->)",
+    re.S,
 )
 
 
@@ -151,9 +154,12 @@ def filled_tables(text: str, results: Path) -> str:
     claims = all_claims(results)
 
     def table(match: re.Match[str]) -> str:
-        if match[2] in STUDY_TABLES:
-            rows = read_table(results / match[3] / "rows.parquet")
-            heads, *lines = STUDY_TABLES[match[2]](rows)
+        if match[2] in STUDY_TABLES or match[2] == "curves":
+            heads, *lines = (
+                curves_table(results)
+                if match[2] == "curves"
+                else STUDY_TABLES[match[2]](read_table(results / match[3] / "rows.parquet"))
+            )
             shown = [table_line(heads), "|---" * len(heads) + "|", *map(table_line, lines)]
             return "\n".join([match[1].rstrip("\n"), *shown, match[4]])
         wanted = [claims[name] for name in match[3].split()]

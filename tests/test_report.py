@@ -26,6 +26,7 @@ from synthetic_results import (
     trained,
 )
 
+from recombine.analysis import paper_curves
 from recombine.analysis.table import Table, read_table, write_table
 from recombine.config import UsageError
 from recombine.report import render, training, write_site, write_study
@@ -260,7 +261,7 @@ def test_the_more_compositions_the_fewer_samples_of_each_are_shown(tmp_path, row
 
 
 def test_paper_curves_are_small_and_agree_with_the_paper():
-    text = training.PAPER_CURVES.read_text()
+    text = paper_curves.PATH.read_text()
     curves = json.loads(text)
     assert len(text) < 60_000
     assert "arXiv 2510.03075" in curves["source"]

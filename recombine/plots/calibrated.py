@@ -6,8 +6,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from recombine.analysis.calibrated import LATE, NAMES, READS, family_of, gate_values
+from recombine.analysis.calibrated import NAMES, READS, family_of, gate_values
 from recombine.analysis.levels import curve, seeds_of
+from recombine.analysis.paper_curves import OF_FAMILY, paper_points
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, display
@@ -33,7 +34,7 @@ def level_two(rows: Table, folder: Path) -> Figure:
         "Share of samples that show a small blue triangle, which no training picture is labelled. "
         "Above by the paper's linear probe: the mean over its seeds, the band from the lowest to "
         "the highest. Below by the oracle. Lines are means over the seeds of a model. Dashed: the "
-        "paper's late mean. Early networks draw noise, which the closed-set probe reads by chance.",
+        "paper's own curve. Early networks draw noise, which the closed-set probe reads by chance.",
     )
     families = [f for f in FAMILIES if f in set(map(family_of, variants_of(rows)))]
     size = (3.1 * len(families), 6.4)
@@ -43,9 +44,10 @@ def level_two(rows: Table, folder: Path) -> Figure:
             for variant, color in zip(mine, CYCLE, strict=False):
                 plot_paper(column[0], rows, variant, color)
                 plot_mean(column[1], rows, variant, color)
+            paper = paper_points(OF_FAMILY[family], 2)
             for axis in column:
-                update_axis(axis, display(family), last_of(rows))
-            column[0].axhline(LATE[family], color=GREY, lw=1, ls="--", label="paper, late mean")
+                update_axis(axis, display(family), last_of(rows), paper[-1][0])
+            column[0].plot(*zip(*paper, strict=True), color=GREY, lw=1, ls="--", label="the paper")
             column[0].set_xlabel("")
             column[1].set_title("")
             handles, labels = column[0].get_legend_handles_labels()
@@ -57,12 +59,13 @@ def level_two(rows: Table, folder: Path) -> Figure:
     return figure
 
 
-def update_axis(axis: Any, title: str, last: int) -> None:
-    """Updates on a log scale, from where a network has begun to learn."""
-    axis.set_xscale("symlog", linthresh=max(1, last / 80))
-    axis.set(title=title, xlabel="updates", ylim=(-0.03, 1.03), xlim=(last / 80, 1.15 * last))
-    ticks = [t for k in range(7) for t in (10**k, 3 * 10**k) if last / 80 <= t <= last]
-    axis.set_xticks(ticks, [f"{t:,}" for t in ticks])
+def update_axis(axis: Any, title: str, last: int, end: int) -> None:
+    """Updates on a log scale, from where a network with so many (`last`) has begun to learn."""
+    first, end = last / 80, max(last, end)
+    axis.set_xscale("symlog", linthresh=max(1, first))
+    axis.set(title=title, xlabel="updates", ylim=(-0.03, 1.03), xlim=(first, 1.15 * end))
+    ticks = [t for k in range(7) for t in (10**k, 3 * 10**k) if first <= t <= end]
+    axis.set_xticks(ticks, [f"{t // 1000}k" if t >= 1000 else str(t) for t in ticks])
     axis.minorticks_off()
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import PROBES
+from recombine.analysis.paper_curves import paper_curves
 from recombine.analysis.paper_probe import PAPER, averaged
 from recombine.config import UsageError
 from recombine.plots.style import display
-from recombine.report.read import Factor, Results, StudyEntry, read_as
+from recombine.report.read import Factor, Results, StudyEntry
 from recombine.report.sheets import Grid, grid_of
 
-PAPER_CURVES = Path(__file__).parent / "paper_curves.json"
 Record = dict[str, Any]
 Score = list[float | None]
 """Joint accuracy, the ends of its interval, how many pictures, then one accuracy per factor."""
@@ -216,7 +216,7 @@ def paper_curve(name: str | None, study: StudyEntry) -> Record | None:
     """The paper's own curve, per level, under the name that study.json gives."""
     if name is None:
         return None
-    runs = read_as(PAPER_CURVES, dict[str, Any])["runs"]
+    runs = paper_curves()
     if name not in runs:
         raise UsageError(
             f"study {study.name}: paper_curve {name!r} is not one of {', '.join(runs)}"

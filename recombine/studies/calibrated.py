@@ -32,6 +32,7 @@ from recombine.analysis.calibrated import (
     mixture_head_lifts,
     tokenizers_alike,
 )
+from recombine.analysis.paper_curves import OF_FAMILY
 from recombine.config import UsageError, config
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.transformer import TransformerConfig
@@ -45,7 +46,6 @@ from recombine.studies import objectives
 from recombine.studies.study import Scale, Study, described
 from recombine.tokenizers.bottlenecks import FSQ, KL, VQ, Bottleneck
 
-CURVES = objectives.CURVES | {"dit on vae": "diffusion_vae"}
 WIDE, WIDER = 0.2, 0.4
 """Floors of a mixture's scales, in standard deviations of tokens: the median distance of
 neighbouring codes, which decode alike, and twice that."""
@@ -229,7 +229,7 @@ def jobs(settings: Calibrated, seeds: int) -> list[Job]:
 
 def describe(settings: Calibrated) -> dict[str, Any]:
     families = {name: name.split(", ")[0] for name in settings.families}
-    curves = {n: CURVES["givt" if f.startswith("givt") else f] for n, f in families.items()}
+    curves = {n: OF_FAMILY["givt" if f.startswith("givt") else f] for n, f in families.items()}
     return settings.recipe.facts() | {"paper_curve": curves}
 
 

@@ -18,13 +18,14 @@ from dataclasses import field
 from typing import Any
 
 from recombine.analysis import label_dropout as claims
+from recombine.analysis.paper_curves import OF_FAMILY
 from recombine.config import UsageError, config
 from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import label_dropout as plots
 from recombine.runs.models import model_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import calibrated
-from recombine.studies.calibrated import CURVES, Calibrated
+from recombine.studies.calibrated import Calibrated
 from recombine.studies.study import Scale, Study, about
 
 SETUPS = {
@@ -73,7 +74,7 @@ def jobs(settings: LabelDropout, seeds: int) -> list[Job]:
 
 
 def describe(settings: LabelDropout) -> dict[str, Any]:
-    curves = {v: CURVES[v.partition(", ")[0]] for v in settings.variants}
+    curves = {v: OF_FAMILY[v.partition(", ")[0]] for v in settings.variants}
     return settings.base.recipe.facts() | {"paper_curve": curves}
 
 

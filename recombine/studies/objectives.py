@@ -22,6 +22,7 @@ from recombine.analysis import condition_dependence
 from recombine.analysis.claims import Finding, Part, claim
 from recombine.analysis.estimates import rate
 from recombine.analysis.levels import at_level, gain_of, level_mean, measured, probe_of
+from recombine.analysis.paper_curves import OF_FAMILY
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.nets.dit import DiTConfig
@@ -43,7 +44,6 @@ from recombine.worlds.shapes2d import Shapes2D
 Family = Literal["maskgit", "givt", "mar", "dit"]
 PAPER = {"maskgit": 0.006, "givt": 0.697, "mar": 0.821, "dit": 0.848}
 """Late means of level 2 in the paper's figure 3."""
-CURVES = {"maskgit": "maskgit", "givt": "givt", "mar": "mar_token_final", "dit": "diffusion_token"}
 DEVIATIONS = (
     "within-class jitter of 6 %, uniform (the paper's curves imply about 25 %)",
     "conditioned on true values (the paper probably on class labels)",
@@ -161,7 +161,7 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 
 
 def describe(settings: Objectives) -> dict[str, Any]:
-    return settings.recipe.facts() | {"paper_curve": {k: CURVES[k] for k in settings.families}}
+    return settings.recipe.facts() | {"paper_curve": {k: OF_FAMILY[k] for k in settings.families}}
 
 
 STUDY = Study(
