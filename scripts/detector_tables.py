@@ -29,8 +29,8 @@ def exact(rows: Table) -> Callable[[tuple[int, int]], str]:
     def cell(bounds: tuple[int, int]) -> str:
         some = [r for r in rows if bounds[0] <= r["objects"] <= bounds[1]]
         n = sum(r["n"] for r in some)
-        hits = sum(round(r["n"] * r["exact_count"]) for r in some)
-        return f"{hits / n:.3f} (n = {n:,})" if n else ""
+        exact = sum(round(r["n"] * r["exact_count"]) for r in some)
+        return f"{exact / n:.3f} (n = {n:,})" if n else ""
 
     return cell
 

@@ -27,8 +27,8 @@ OPTIONS += ["--hypothesis-seed=0"]
 APART = {"docs", "readme", "house", "supply", "notebooks", "own_tour", "report_browser"}
 APART |= {"kill", "ddp", "mps", "words"}
 """Files whose tests read texts, or start processes of their own: no fault is tried on them."""
-HITS = "_recombine_hits"
-PREPARED = f"import builtins as _b; {HITS} = _b.__dict__.setdefault({HITS!r}, set())"
+REACHED = "_recombine_hits"
+PREPARED = f"import builtins as _b; {REACHED} = _b.__dict__.setdefault({REACHED!r}, set())"
 
 
 def enter(root: Path) -> None:
@@ -83,7 +83,7 @@ def with_notes(source: str, module: str) -> str:
     """A module that notes which of its blocks are run."""
     tree = ast.parse(source)
     for held, name in list(blocks(tree, module)):
-        said = ast.parse(f"{HITS}.add({name!r})").body
+        said = ast.parse(f"{REACHED}.add({name!r})").body
         texts = isinstance(held[0], ast.Expr) and isinstance(held[0].value, ast.Constant)
         held[texts:texts] = said
     at = 1 if ast.get_docstring(tree) is not None else 0
@@ -108,7 +108,7 @@ class Tracer:
     others, how long it took, and whether it passed."""
 
     def __init__(self) -> None:
-        self.hits: set[str] = builtins.__dict__.setdefault(HITS, set())
+        self.hits: set[str] = builtins.__dict__.setdefault(REACHED, set())
         self.tests: dict[str, Any] = {}
         self.shared: dict[str, set[str]] = {}
         self.costs: dict[str, float] = {}
@@ -146,10 +146,10 @@ class Tracer:
         for name, held in self.tests.items():
             if held["passed"]:
                 names = [n for n in held["names"] if n in self.shared]
-                hits = held["hits"].union(*(self.shared[n] for n in names))
+                lines = held["hits"].union(*(self.shared[n] for n in names))
                 least = sum(self.costs[n] for n in names)
                 found[name] = {"seconds": round(max(held["seconds"], least), 3)}
-                found[name]["hits"] = sorted(hits)
+                found[name]["hits"] = sorted(lines)
         return found
 
 

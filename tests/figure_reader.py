@@ -77,7 +77,7 @@ def box(bar: Rectangle) -> tuple[float, ...]:
 
 def looks_right(drawing: Any) -> None:
     """What holds for every figure: it fits a page; words are legible; what a legend names can be
-    told apart; nothing that was measured lies beyond the axes."""
+    distinguished; nothing that was measured lies beyond the axes."""
     width, height = drawing.get_size_inches()
     assert 4 <= width <= 17
     assert 2 <= height <= 9
@@ -85,11 +85,11 @@ def looks_right(drawing: Any) -> None:
         fonts = [t.get_fontsize() for t in axis.texts] + [axis.title.get_fontsize()]
         assert all(6 <= size <= 12 for size in fonts)
         named = [line for line in axis.lines if plain(line.get_label())]
-        looks = {
+        styles = {
             (line.get_color(), line.get_linestyle(), line.get_marker(), line.get_markerfacecolor())
             for line in named
         }
-        assert len(looks) == len(named)
+        assert len(styles) == len(named)
         widths = [line.get_linewidth() for line in axis.lines]
         assert all(0.5 <= w <= 2.6 for w in widths)
         faint = [line for line in axis.lines if (line.get_alpha() or 1) < 0.55]

@@ -274,8 +274,8 @@ def test_a_detector_must_count_every_number_that_models_are_prompted_for():
 def test_a_detector_is_refused_only_where_its_test_shows_that_it_miscounts():
     """248 of 256 may well be 97 %, 242 of 256 hardly, and 2 of 2 shows nothing against it."""
 
-    def tested(hits: int, n: int) -> str:
-        share = {"exact_count": hits / n, "exact_count_high": wilson(hits, n)[1]}
+    def tested(exact: int, n: int) -> str:
+        share = {"exact_count": exact / n, "exact_count_high": wilson(exact, n)[1]}
         rows = [{"kind": "detector", "objects": k, **share} for k in range(7)]
         return doubt([*rows, {"kind": "real", "locations": 6}])
 

@@ -70,8 +70,8 @@ def test_a_shipped_figure_is_drawn_again_from_its_rows(name, tmp_path, monkeypat
     study = read_json(folder / "study.json")
     rows = read_rows_of(folder, study.get("rows_of") or "")
     made = find(name).figures(rows, tmp_path / "figures")
-    told = [{"name": f.name, "title": f.title, "caption": f.caption} for f in made]
-    listed = [f for f in study["figures"] if f in told]
+    shown = [{"name": f.name, "title": f.title, "caption": f.caption} for f in made]
+    listed = [f for f in study["figures"] if f in shown]
     assert [f["name"] for f in listed if f["name"] in wanted] == wanted, AGAIN
     for figure in wanted:
         path = Path("figures") / f"{figure}.svg"
