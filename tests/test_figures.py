@@ -277,6 +277,16 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
             ("each label hidden in 10 %", [0.058, 0.318], [0.35] * 2), ("the paper", [0], [0.848])]},
         {"title": "level 2 by the oracle", "inks": ["#0072b2"] * 2 + ["#d55e00"] * 2},
     ]),
+    "all levels beside the paper": (label_dropout.beside_paper, (with_paper_probe(paper_rows(("dit", "dit, dropout"))),), [
+        {"title": "seen", "labels": ("updates", "DiT"), "scales": ("symlog", "linear")},
+        {"title": "one factor away (level 1)", "labels": ("updates", "")},
+        {"title": "two factors away (level 2)", "limits": (1.25, 32775, -0.03, 1.03), "lines": [
+            ("", [10, 100], [0, 0.55]), ("", [10, 100], [0, 0.75]),
+            ("all labels given", [10, 100], [0, 0.65]),
+            ("", [10, 100], [0, 0.25]), ("", [10, 100], [0, 0.45]),
+            ("each label hidden in 10 %", [10, 100], [0, 0.35]),
+            ("the paper", *of_paper("diffusion_token"))]},
+    ]),
     "learned and lost": (labels.figures, (paper_rows(("classes", "values")),), [
         {"title": "classes", "labels": ("updates", "share"), "lines": [
             ("", [10, 100], [0, 0.25]), ("", [10, 100], [0, 0.45]), ("", [10, 100], [0, 0.35])]},
