@@ -10,7 +10,7 @@ OUT ?= out
 READY = $(VENV)/.ready
 LOCKED = --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: run test owntour fuzz mutants soak lock audit types docs readme notebooks clean
+.PHONY: run test slowtest owntour fuzz mutants soak lock audit types docs readme notebooks clean
 
 run: $(READY)
 	$(VENV)/bin/recombine run tour --scale laptop --out $(OUT)
@@ -19,6 +19,9 @@ test: $(READY)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
+slowtest: $(READY)
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -m slow --numprocesses 2
 
 owntour: $(VENV)/.bridge
 	$(VENV)/bin/python scripts/own_tour.py $(OUT)/own-tour

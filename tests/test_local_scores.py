@@ -48,6 +48,7 @@ def test_claims_can_fail(rows):
     assert {assess(c, Table(), "laptop").verdict for c in STUDY.claims} == {"not measured"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", MEASURE)
 def test_a_part_depends_on_its_own_settings_alone(part):
     odd = LocalScores(

@@ -140,6 +140,7 @@ for counts, samples, view, *how in (
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("triton") is None, reason="needs Triton, which comes with a torch for GPUs"
 )
