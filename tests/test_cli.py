@@ -278,6 +278,7 @@ def weights(out: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
+@pytest.mark.slow
 def test_a_second_run_trains_nothing_and_gives_the_same_rows_and_a_fresh_one_trains_all_and_does_too(
     call, out
 ):

@@ -142,6 +142,7 @@ def test_the_study_runs_to_its_claims(tmp_path):
     assert (folder / "figures" / "concepts.svg").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sdxl", "sd3", "flux", "pixart"])
 def test_the_same_command_ends_with_rows_on_a_pipeline(name, tmp_path):
     """The whole command for one of them; of the others the task that it carries out."""

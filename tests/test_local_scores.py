@@ -65,6 +65,7 @@ def test_a_part_depends_on_its_own_settings_alone(part):
     )
 
 
+@pytest.mark.slow
 def test_every_figure_is_plotted(rows, tmp_path):
     for figure in STUDY.figures(Table(rows), tmp_path):
         assert (tmp_path / f"{figure.name}.svg").stat().st_size > 1000
