@@ -3,25 +3,29 @@
 Between `<!-- NAME D1 D2 -->` and `<!-- /NAME -->` stands a table of the claims D1 and D2. Names:
 parts: a line for every part of these claims; headlines: the first part of each;
 probes: every variant in these claims by every probe. `<!-- checks jitter -->`: how each probe of
-the study jitter does on real, corrupted and interpolated pictures. `<!-- exact length -->`,
-`<!-- by-eye length -->`: what its detector counts (`detector_tables.py`). `<!-- curves A -->`: every curve of paper A beside
+the study jitter does on real, corrupted and interpolated pictures. `<!-- k-max length -->`:
+K_max by seed; `<!-- exact length -->`, `<!-- by-eye all -->`: what its detector counts
+(`detector_tables.py`). `<!-- curves A -->`: every curve of paper A beside
 ours (`curves_table.py`).
 `make readme` runs it; a test holds the pages against it."""
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from curves_table import curves_table
-from detector_tables import TABLES as OF_ROWS
+from detector_tables import by_eye_table, exact_table, k_max_table
 from prose_numbers import filled_numbers
 
 from recombine.analysis.table import Table, read_table
 from recombine.plots.style import display
 
 ROOT = Path(__file__).parents[1]
+Lines = list[list[str]]
+"""Of a table: its head and its lines, by cell."""
 HEAD = (
     "| claim | measured | estimate [95 % interval] | n | expected | verdict |",
     "|---|---|---|---|---|---|",
@@ -35,7 +39,7 @@ PROBES = {
 PROBE_NAMES = {"open-set": "open-set probe", "cnn": "CNN probe", "linear": "linear probe"}
 PROBE_NAMES |= {"oracle": "oracle"}
 MARKED = re.compile(
-    r"(<!-- (parts|headlines|probes|checks|exact|by-eye|curves) ([^>]*?) -->\n).*?(<!-- /\2 -->)",
+    r"(<!-- (parts|headlines|probes|checks|exact|k-max|by-eye|curves) ([^>]*?) -->\n).*?(<!-- /\2 -->)",
     re.S,
 )
 
@@ -145,8 +149,17 @@ def tolerance(between: Table) -> float:
     return max(share for share, joint in read if joint >= 0.5)
 
 
+def of_study(make: Callable[[Table], Lines], results: Path, study: str) -> Lines:
+    return make(read_table(results / study / "rows.parquet"))
+
+
 TABLES = {"parts": parts_table, "headlines": headlines_table, "probes": probes_table}
-STUDY_TABLES = {"checks": checks_table, **OF_ROWS}
+OF_STUDIES = {"checks": checks_table, "exact": exact_table, "k-max": k_max_table}
+ROW_TABLES = {name: partial(of_study, make) for name, make in OF_STUDIES.items()}
+ROW_TABLES |= {
+    "by-eye": lambda *_: by_eye_table(),
+    "curves": lambda results, _: curves_table(results),
+}
 
 
 def filled_tables(text: str, results: Path) -> str:
@@ -154,12 +167,8 @@ def filled_tables(text: str, results: Path) -> str:
     claims = all_claims(results)
 
     def table(match: re.Match[str]) -> str:
-        if match[2] in STUDY_TABLES or match[2] == "curves":
-            heads, *lines = (
-                curves_table(results)
-                if match[2] == "curves"
-                else STUDY_TABLES[match[2]](read_table(results / match[3] / "rows.parquet"))
-            )
+        if match[2] in ROW_TABLES:
+            heads, *lines = ROW_TABLES[match[2]](results, match[3])
             shown = [table_line(heads), "|---" * len(heads) + "|", *map(table_line, lines)]
             return "\n".join([match[1].rstrip("\n"), *shown, match[4]])
         wanted = [claims[name] for name in match[3].split()]

@@ -1,15 +1,20 @@
-"""Tables of docs/scenes.md on the detector: what it counts on real pictures and on pictures with
-faults, from the rows of `length`, and its counts beside counts by eye (docs/data/)."""
+"""Tables of docs/scenes.md: K_max by seed, what the detector counts on real pictures and on pictures
+with faults, from the rows of `length`, and its counts beside counts by eye (docs/data/)."""
 
 import csv
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from recombine.analysis.scenes import PAPER, checkpoints, criterion, reached, variants_of
 from recombine.analysis.table import Table
+from recombine.metrics.counting import k_max
 from recombine.plots.style import display
+from recombine.store import Row
 
 ROOT = Path(__file__).parents[1]
 COUNTED = ROOT / "docs/data/counts-by-eye.csv"
+SECOND = ROOT / "docs/data/second-detector.csv"
+"""Exact counts of the detector of seed 1, by the number of objects."""
 RANGES = ((0, 3), (4, 6), (7, 9), (10, 12))
 
 
@@ -18,24 +23,49 @@ def exact_table(rows: Table) -> list[list[str]]:
     kinds = {"real pictures": rows.where(kind="detector")}
     worn = rows.where(kind="worn")
     kinds |= {fault: worn.where(fault=fault) for fault in worn.unique("fault")}
+    kinds["real pictures, detector of seed 1"] = read_numbers(SECOND)
     heads = ["pictures", *(f"{low} to {high} objects" for low, high in RANGES)]
     return [heads, *([name, *map(exact(some), RANGES)] for name, some in kinds.items())]
 
 
-def exact(rows: Table) -> Callable[[tuple[int, int]], str]:
+def k_max_table(rows: Table) -> list[list[str]]:
+    """K_max of every experiment by seed: at the end, at half of the updates, and at the end at
+    locations as near as in real scenes."""
+    heads = ["experiment", "paper", "K_max by seed", "after half of the updates", "crowded"]
+    return [heads, *([display(v), *k_max_cells(rows, v)] for v in variants_of(rows))]
+
+
+def k_max_cells(rows: Table, variant: str) -> list[str]:
+    column, each = criterion(rows, variant), checkpoints(rows, variant)
+    steps = sorted({step for _, step in each})
+    half = {seed: k_max(some, column) for (seed, step), some in each.items() if step == steps[-2]}
+    shown = (reached(rows, variant), half, reached(rows, variant, kind="crowded"))
+    return [str(PAPER.get(variant, "")), *(by_seed(values) for values in shown)]
+
+
+def by_seed(values: dict[int, float]) -> str:
+    return " ".join(f"{values[seed]:g}" for seed in sorted(values))
+
+
+def read_numbers(path: Path) -> list[dict[str, float]]:
+    with path.open(newline="") as file:
+        return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+
+
+def exact(rows: Iterable[Row]) -> Callable[[tuple[int, int]], str]:
     """The share of pictures with so many objects that are counted exactly, and how many there
     were."""
 
     def cell(bounds: tuple[int, int]) -> str:
         some = [r for r in rows if bounds[0] <= r["objects"] <= bounds[1]]
-        n = sum(r["n"] for r in some)
+        n = int(sum(r["n"] for r in some))
         exact = sum(round(r["n"] * r["exact_count"]) for r in some)
         return f"{exact / n:.3f} (n = {n:,})" if n else ""
 
     return cell
 
 
-def by_eye_table(_rows: Table) -> list[list[str]]:
+def by_eye_table() -> list[list[str]]:
     """How often the detector and the eye count the same, by experiment and by what the eye
     counts."""
     counts = read_counts()
@@ -59,6 +89,3 @@ def agreement(counts: Iterable[dict[str, str]]) -> list[str]:
     n = len(apart)
     shares = (sum(abs(d) <= most for d in apart) / n for most in (0, 1))
     return [str(n), *(f"{share:.2f}" for share in shares), f"{sum(apart) / n:+.2f}"]
-
-
-TABLES = {"exact": exact_table, "by-eye": by_eye_table}

@@ -30,22 +30,8 @@ INSTEAD = {
     r"shel(?:f|ves)": "labelled pictures",
 }
 """Words that only this project used, and what it says now; also as a part of a name: `is_wary`."""
-NO_NAMES = set(
-    [
-        "tell",
-        "ask",
-        "reader",
-        "hits",
-        "mark",
-        "look",
-        "looks",
-        "meet",
-        "agree",
-        "ahead",
-        "ground",
-        "machine",
-    ]
-)
+NO_NAMES = {"tell", "ask", "reader", "hits", "mark", "look", "looks", "meet", "agree", "ahead",
+            "ground", "machine"}  # fmt: skip
 """Plain English in a sentence; as the name of a function, class, argument or variable a riddle."""
 OLD_STUDIES = {"details", "dice", "where", "which", "reach", "variation", "scenes"}
 SHELL = re.compile(r"^\s*@?echo |\|\| echo ", re.MULTILINE)

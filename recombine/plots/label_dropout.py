@@ -42,7 +42,7 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
         "seen classes since sizes overlap. Diamonds: the paper's own late means.",
     )
     variants = variants_of(rows)
-    families = list(dict.fromkeys(v.partition(", ")[0] for v in variants))
+    families = families_of(variants)
     series = [s for s in SERIES if any(f + s[0] in variants for f in families)]
     with canvas(folder, figure, 1, len(PANELS), size=(12.0, 3.4), sharey=True) as axes:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
@@ -71,7 +71,7 @@ def beside_paper(rows: Table, folder: Path) -> Figure:
         "sizes overlap. Dashed: the paper's own curve, mostly of one seed.",
     )
     variants = variants_of(rows)
-    families = list(dict.fromkeys(v.partition(", ")[0] for v in variants))
+    families = families_of(variants)
     shape = {"size": (10.5, 2.5 * len(families) + 0.5), "sharey": True, "squeeze": False}
     with canvas(folder, figure, len(families), len(LEVELS), **shape) as axes:
         for i, (line, family) in enumerate(zip(axes, families, strict=True)):
@@ -87,6 +87,10 @@ def beside_paper(rows: Table, folder: Path) -> Figure:
         named = axes[0, 0].get_legend_handles_labels()
         axes[0, 0].figure.legend(*named, loc="outside lower center", ncols=4)
     return figure
+
+
+def families_of(variants: list[str]) -> list[str]:
+    return list(dict.fromkeys(v.partition(", ")[0] for v in variants))
 
 
 def plot_curves(axis: Any, rows: Table, variant: str, level: int, color: str, label: str) -> None:

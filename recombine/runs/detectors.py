@@ -36,7 +36,7 @@ from recombine.worlds.scenes.scenes import Scenes
 BLOCK = 32
 """Batches that are placed at once: crowded scenes take many trials, which go faster for many scenes
 together."""
-CHECK_VERSION = 2
+CHECK_VERSION = 3
 """Rises when what is measured of detectors changes."""
 
 

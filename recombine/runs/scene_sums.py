@@ -23,7 +23,7 @@ from recombine.worlds.scenes.scenes import Scenes
 SHEET = "added.png"
 VISIBLE = 0.5
 """What share of a pixel an object must cover to be measured there."""
-VERSION = 2
+VERSION = 3
 """Rises when what is measured of sums changes."""
 
 

@@ -29,7 +29,7 @@ from recombine.train.loop import load_weights, train
 from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.scenes import Scenes
 
-VERSION = 2
+VERSION = 3
 """Rises when what is trained or measured changes."""
 AT_ONCE = 4096
 """Training pictures that are placed and rendered together."""
