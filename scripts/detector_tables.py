@@ -8,7 +8,7 @@ from pathlib import Path
 from recombine.analysis.scenes import PAPER, checkpoints, criterion, reached, variants_of
 from recombine.analysis.table import Table
 from recombine.metrics.counting import k_max
-from recombine.plots.style import display
+from recombine.plots.scene_pictures import title
 from recombine.store import Row
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +32,7 @@ def k_max_table(rows: Table) -> list[list[str]]:
     """K_max of every experiment by seed: at the end, at half of the updates, and at the end at
     locations as near as in real scenes."""
     heads = ["experiment", "paper", "K_max by seed", "after half of the updates", "crowded"]
-    return [heads, *([display(v), *k_max_cells(rows, v)] for v in variants_of(rows))]
+    return [heads, *([title(v), *k_max_cells(rows, v)] for v in variants_of(rows))]
 
 
 def k_max_cells(rows: Table, variant: str) -> list[str]:
@@ -70,7 +70,7 @@ def by_eye_table() -> list[list[str]]:
     counts."""
     counts = read_counts()
     variants = sorted({c["variant"] for c in counts})
-    groups = {display(v): [c for c in counts if c["variant"] == v] for v in variants}
+    groups = {title(v): [c for c in counts if c["variant"] == v] for v in variants}
     for low, high in RANGES:
         some = [c for c in counts if low <= int(c["by_eye"]) <= high]
         groups[f"{low} to {high} objects by eye"] = some
