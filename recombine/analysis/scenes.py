@@ -39,7 +39,10 @@ def variants_of(rows: Table) -> list[str]:
 
 def facts(rows: Table, variant: str) -> Row:
     """LookupError where the variant was not run."""
-    return rows.where(kind="variant").one(variant=variant)
+    known = rows.where(kind="variant")
+    if not known.where(variant=variant):
+        raise LookupError(f"{variant} was not run")
+    return known.one(variant=variant)
 
 
 def criterion(rows: Table, variant: str) -> str:
