@@ -22,9 +22,12 @@ NAMES = {
     "exp2L, patches": "Exp 2L: U-Net on patches",
     "exp3L, patches": "Exp 3L: U-Net on patches",
     "exp2L, patches, whole": "Exp 2L: U-Net on patches, whole",
+    "exp1, EDM2 noise": "Exp 1, EDM2's noise levels",
+    "exp2L, EDM2 noise": "Exp 2L, EDM2's noise levels",
 }
 COLORS = dict(zip(NAMES, CYCLE, strict=False))
-COLORS |= {v: COLORS[v.replace(", patches", "")] for v in NAMES if "patches" in v}
+for variant in NAMES:
+    COLORS[variant] = COLORS[variant.replace(", patches", "").replace(", EDM2 noise", "")]
 
 
 def title(variant: str) -> str:

@@ -155,8 +155,12 @@ def _weights(net: LayoutNetConfig, encoder: LayoutEncoder, shape: tuple[int, int
     return made.bytes
 
 
+DATA = 0.26
+"""The standard deviation of the pictures."""
+
+
 def _edm() -> Edm:
-    return Edm.edm2(0.26)
+    return Edm.edm2(DATA)
 
 
 @config("scene/recipe")

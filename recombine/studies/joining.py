@@ -15,6 +15,8 @@ from recombine.studies.summary import prepare_folder, publish, words
 
 SAME = ("name", "scale", "settings")
 """What results must agree in; settings up to the list of variants, where there is one."""
+LISTS = ("variants", "experiments")
+"""The settings that list variants."""
 
 
 def join(folders: list[Path], out: Path, commit: str) -> Path:
@@ -46,21 +48,28 @@ def _compared(value: Any) -> Any:
         return value
     with suppress(UsageError, TypeError, KeyError):
         value = to_json(from_json(value))
-    return {k: v for k, v in value.items() if k != "variants"}
+    return {k: v for k, v in value.items() if k not in LISTS}
 
 
 def joined_rows(tables: list[Table]) -> Table:
     """The rows of the first table, and of each further one those of runs that none before it
-    holds."""
-    known: set[str] = set()
+    holds, and what it says of variants that none before it has."""
+    runs: set[str] = set()
+    variants: set[str] = set()
     frames = []
     for i, table in enumerate(tables):
         frame = table.frame
         if i:
-            frame = frame.filter(pl.col("run").is_not_null() & ~pl.col("run").is_in(list(known)))
-        known |= set(table.unique("run"))
+            own = pl.col("run").is_not_null() & ~pl.col("run").is_in(list(runs))
+            frame = frame.filter(own | _new_facts(variants))
+        runs |= set(table.unique("run"))
+        variants |= set(table.where(kind="variant").unique("variant"))
         frames.append(frame)
     return Table(pl.concat(frames, how="diagonal_relaxed"))
+
+
+def _new_facts(known: set[str]) -> pl.Expr:
+    return (pl.col("kind") == "variant") & ~pl.col("variant").is_in(list(known))
 
 
 def _facts(folder: Path) -> Row:
@@ -96,9 +105,9 @@ def _joined_facts(facts: list[Row], commit: str) -> Row:
 
 def _joined_settings(settings: list[Any]) -> Any:
     first = settings[0]
-    if not isinstance(first, dict) or "variants" not in first:
-        return first
-    return first | {"variants": list(dict.fromkeys(v for s in settings for v in s["variants"]))}
+    listed = (key for key in LISTS if isinstance(first, dict) and key in first)
+    joined = {key: list(dict.fromkeys(v for s in settings for v in s[key])) for key in listed}
+    return first | joined if joined else first
 
 
 def _copied_sheets(folders: list[Path], facts: list[Row], goal: Path) -> list[Row]:

@@ -229,7 +229,7 @@ STUDY = Study(
         "smoke": "30 s, one core",
         "laptop": "7 min, two cores (Exps 1 and 2)",
         "full": "Exps 1, 2, 3, 2L and 3L 7 min a seed, five at a time on one H200, and 2 min for the "
-        "detector; all 13 experiments not measured",
+        "detector; all 15 experiments not measured",
     },
     settings=settings,
     jobs=jobs,
