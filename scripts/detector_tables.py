@@ -13,8 +13,6 @@ from recombine.store import Row
 
 ROOT = Path(__file__).parents[1]
 COUNTED = ROOT / "docs/data/counts-by-eye.csv"
-SECOND = ROOT / "docs/data/second-detector.csv"
-"""Exact counts of the detector of seed 1, by the number of objects."""
 RANGES = ((0, 3), (4, 6), (7, 9), (10, 12))
 
 
@@ -23,7 +21,6 @@ def exact_table(rows: Table) -> list[list[str]]:
     kinds = {"real pictures": rows.where(kind="detector")}
     worn = rows.where(kind="worn")
     kinds |= {fault: worn.where(fault=fault) for fault in worn.unique("fault")}
-    kinds["real pictures, detector of seed 1"] = read_numbers(SECOND)
     heads = ["pictures", *(f"{low} to {high} objects" for low, high in RANGES)]
     return [heads, *([name, *map(exact(some), RANGES)] for name, some in kinds.items())]
 
@@ -45,11 +42,6 @@ def k_max_cells(rows: Table, variant: str) -> list[str]:
 
 def by_seed(values: dict[int, float]) -> str:
     return " ".join(f"{values[seed]:g}" for seed in sorted(values))
-
-
-def read_numbers(path: Path) -> list[dict[str, float]]:
-    with path.open(newline="") as file:
-        return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
 
 
 def exact(rows: Iterable[Row]) -> Callable[[tuple[int, int]], str]:

@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from recombine.analysis.levels import PROBES
 from recombine.analysis.scenes import PAPER, reached
+from recombine.plots.scene_pictures import run_sheet
 from recombine.plots.sheets import sheet_path
 from recombine.plots.style import INK, LEVELS, display
 from recombine.report.read import Results, read_results
@@ -202,8 +203,7 @@ def length(results: Path) -> Image.Image:
         pen.multiline_text(at, condition, INK, font(15), "rm", align="right")
         k, paper = fmean(reached(study.rows, variant).values()), PAPER.get(variant, "fails")
         pen.text((right, y + SIDE / 2), f"{k:.3g} ({paper})", INK, font(17), "mm")
-        last = max(count.where(variant=variant).unique("step"))
-        with Image.open(sheet_path(study.folder / "figures", variant, 0, last)) as sheet:
+        with Image.open(run_sheet(study.rows, variant, study.folder / "figures")) as sheet:
             for k, number in enumerate(LOCATIONS):
                 for j in range(EACH):
                     picture = cell(sheet, numbers.index(number), j, len(numbers))
