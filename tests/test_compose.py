@@ -18,7 +18,7 @@ from recombine.theory.mixtures import Exact, Exploding, Score, condition_of, unc
 from recombine.theory.projective import Tilted, joined, random_mixture, random_projective
 from recombine.worlds.layout import Layout
 
-SCHEDULES = [Flow(), Linear(), Exploding(), Karras(high=20.0)]
+SCHEDULES = [Flow(), Linear(), Linear(signal=0.3), Exploding(), Karras(high=20.0)]
 each = pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
 PARTS, SIDE = 3, 2
 """Blocks of a picture, and the pixels of each."""

@@ -13,6 +13,7 @@ OBJECTIVES = [
     Diffusion(times="logit-normal"),
     Diffusion(Linear(), "noise"),
     Diffusion(Linear(), "noise", "logit-normal"),
+    Diffusion(Linear(signal=0.3), "noise"),
 ]
 CASES = pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda o: f"{o.target}-{o.times}")
 X = torch.randn(6, 3, 4, 4, generator=seeded("x"))

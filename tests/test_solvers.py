@@ -10,8 +10,9 @@ from recombine.rng import seeded
 from recombine.worlds.factors import Condition
 
 SCHEDULES = [Flow(), Linear()]
+WEAK = Linear(signal=0.3)
 SOLVERS = [Euler, Heun, Ancestral]
-ALL = [(make, schedule) for make in SOLVERS for schedule in SCHEDULES]
+ALL = [(make, schedule) for make in SOLVERS for schedule in (*SCHEDULES, WEAK)]
 CASES = pytest.mark.parametrize(
     ("make", "schedule"), ALL, ids=lambda v: getattr(v, "__name__", type(v).__name__)
 )
@@ -51,7 +52,7 @@ def error(solver, schedule, stop: float) -> float:
     return float((x - exact(schedule, noise, stop)).abs().mean())
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("schedule", (*SCHEDULES, WEAK), ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize(("make", "order"), [(Euler, 1), (Heun, 2)])
 def test_twice_the_steps_shrink_the_error_as_the_order_says(make, order, schedule):
     """Away from t = 0, where the sigma of Linear bends like a square root."""
@@ -128,6 +129,14 @@ def test_a_schedule_runs_from_the_picture_to_noise(schedule):
     mixed = noised(schedule, x, t[[0, 50, 100]], noise)
     torch.testing.assert_close(mixed[0], x[0])
     torch.testing.assert_close(mixed[1], alpha[50] * x[1] + sigma[50] * noise[1])
+
+
+def test_a_weaker_signal_is_the_process_of_smaller_pictures():
+    t, x, noise = torch.rand(5, generator=seeded("t")).double(), normal(5, 2), normal(5, 2).flip(0)
+    torch.testing.assert_close(noised(WEAK, x, t, noise), noised(Linear(), 0.3 * x, t, noise))
+    found = Ancestral(4000).sample(gaussian(WEAK), WEAK, normal(4000, 1), None, seeded("own"))
+    assert float(found.mean()) == pytest.approx(MEAN, abs=0.04)
+    assert float(found.var()) == pytest.approx(VARIANCE, rel=0.08)
 
 
 def counting(x, t, condition: Condition) -> torch.Tensor:

@@ -4,6 +4,7 @@ Denoiser interface.
 A denoiser is any callable (x_t, t, condition) -> E[x | x_t]: a trained net, an exact mixture, a
 composition of others. Solvers, guidance and locality maps treat them alike."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -52,17 +53,23 @@ class Flow(Schedule):
 @config("schedule/linear")
 class Linear(Schedule):
     """DDPM's variance-preserving process with linear betas, in continuous time: beta(t) runs from
-    `low` to `high` times `steps`, alpha^2 = exp(-integral of beta), sigma^2 = 1 - alpha^2."""
+    `low` to `high` times `steps`, alpha^2 = exp(-integral of beta), sigma^2 = 1 - alpha^2. `signal`
+    multiplies alpha: below 1, as where latents are noised that are smaller than the noise."""
 
     low: float = 1e-4
     high: float = 0.02
     steps: int = 1000
+    signal: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.signal < math.inf:
+            raise ValueError(f"signal must be positive, not {self.signal}")
 
     def log_alpha(self, t: Tensor) -> Tensor:
         return -0.5 * self.steps * (self.low * t + 0.5 * (self.high - self.low) * t**2)
 
     def alpha(self, t: Tensor) -> Tensor:
-        return self.log_alpha(t).exp()
+        return self.signal * self.log_alpha(t).exp()
 
     def sigma(self, t: Tensor) -> Tensor:
         return (-torch.expm1(2 * self.log_alpha(t))).sqrt()

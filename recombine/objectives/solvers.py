@@ -49,7 +49,7 @@ class Solver(ABC):
         x = schedule.sigma(times[0]) * noise
         for t, s in zip(times[:-1], times[1:], strict=True):
             x = self.step(denoiser, schedule, x, t, s, condition, rng)
-        return x
+        return x / schedule.alpha(times[-1])
 
 
 def denoised(denoiser: Denoiser, x: Tensor, t: Tensor, condition: Any) -> Tensor:

@@ -14,9 +14,11 @@ clipping. After a comma stands what else differs: `tokens`, the condition enters
 authors' MaskGIT; `few`, 1,500 training pictures of a composition;
 `4k updates`, half of the updates with a cosine; `theirs`, 28,000 updates at 1e-4, decayed linearly,
 neither clipped nor averaged, as in the authors' development code; `8k updates`, the first 8,000 of
-such a training, at 1e-4 throughout; `1024 codes`, `128 dims`, `fsq`:
-other codebooks, whose finer codes may be ones that no seen composition has. Samples of the last checkpoints are kept for other
-probes (`recombine.runs.rescoring`).
+such a training, at 1e-4 throughout; `ddpm`, their diffusion: noise is predicted, linear betas, 500
+steps, all of them sampled; `weak signal`, the same with latents of a tenth of the noise, as where
+those of a VQGAN are not brought to unit variance; `1024 codes`, `128 dims`, `fsq`: other codebooks,
+whose finer codes may be ones that no seen composition has. Samples of the last checkpoints are kept
+for other probes (`recombine.runs.rescoring`).
 
 Run: `recombine run calibrated --scale full` (on a GPU), `--scale laptop` (two families on two
 cores).
@@ -36,7 +38,10 @@ from recombine.analysis.paper_curves import OF_FAMILY
 from recombine.config import UsageError, config
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.masked import Masked
+from recombine.objectives.process import Linear
+from recombine.objectives.solvers import Ancestral
 from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.pipeline.job import Job
 from recombine.plots import calibrated as plots
@@ -55,6 +60,7 @@ FEW = 1500
 """Pictures of a composition, as many as the code that the paper builds on renders."""
 DROPOUT = 0.1
 """How often a label is left out where `dropout` is named: as in the paper's Fig 4b and d."""
+DDPM_STEPS = 500
 THEIRS = 28_000
 """Updates of the shortest of the paper's curves."""
 BEGINNING = (300, 1000, 2000, 3000, 4000, 5000, 5500, 6000, 6500, 7000, 7500, 8000)
@@ -111,6 +117,20 @@ def beginning(recipe: Recipe) -> Recipe:
     return replace(recipe, train=train, evaluation=evaluation)
 
 
+def ddpm(recipe: Recipe, signal: float = 1.0) -> Recipe:
+    """The authors' DDPM; where a test takes few steps, as few of its own."""
+    if not isinstance(recipe.objective, Diffusion):
+        raise UsageError("ddpm: DiT alone denoises all tokens at once")
+    steps = DDPM_STEPS if recipe.evaluation.solver.steps > 2 else 4
+    objective = Diffusion(Linear(steps=DDPM_STEPS, signal=signal), "noise")
+    evaluation = replace(recipe.evaluation, solver=Ancestral(steps))
+    return replace(recipe, objective=objective, evaluation=evaluation)
+
+
+def weak_signal(recipe: Recipe) -> Recipe:
+    return ddpm(recipe, signal=0.1)
+
+
 def with_codes(recipe: Recipe, codes: Bottleneck) -> Recipe:
     return replace(recipe, tokenizer=replace(recipe.tokenizer, bottleneck=codes))
 
@@ -137,6 +157,8 @@ CHANGES = {
     "4k updates": shorter,
     "theirs": theirs,
     "8k updates": beginning,
+    "ddpm": ddpm,
+    "weak signal": weak_signal,
     "1024 codes": more_codes,
     "128 dims": wide_codes,
     "fsq": grid_codes,
