@@ -52,7 +52,7 @@ def error(solver, schedule, stop: float) -> float:
     return float((x - exact(schedule, noise, stop)).abs().mean())
 
 
-@pytest.mark.parametrize("schedule", (*SCHEDULES, WEAK), ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("schedule", [*SCHEDULES, WEAK], ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize(("make", "order"), [(Euler, 1), (Heun, 2)])
 def test_twice_the_steps_shrink_the_error_as_the_order_says(make, order, schedule):
     """Away from t = 0, where the sigma of Linear bends like a square root."""
