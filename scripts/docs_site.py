@@ -15,6 +15,8 @@ STYLES = re.compile(r"<style.*?</style>", re.S)
 NOTEBOOK = re.compile(r"(\]\([\w/.-]+)\.ipynb\)")
 """A link to a notebook, which is a page here."""
 REMOTE = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?https?://[^>]*")
+ALONE = "---\nhide: [navigation]\n---\n"
+"""The first page has no others beside it."""
 DRAWN = (".svg", ".webp", ".png")
 
 
@@ -26,7 +28,7 @@ def gather(target: Path) -> None:
             copy = target / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-    shutil.copyfile(ROOT / "README.md", target / "index.md")
+    (target / "index.md").write_text(ALONE + (ROOT / "README.md").read_text())
     for path in (target / "index.md", *(target / "docs").glob("*.md")):
         path.write_text(NOTEBOOK.sub(r"\1.md)", path.read_text()))
     for path in sorted((target / "docs" / "notebooks").glob("*.ipynb")):

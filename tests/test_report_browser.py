@@ -255,6 +255,32 @@ def test_a_phone_needs_no_sideways_scroll(site):
         assert "error" not in found
 
 
+OUT_OF_REACH = """(f) => {
+  const { document, getComputedStyle } = f;
+  const every = (what) => Array.from(document.querySelectorAll(what));
+  const scrolls = (e) => /auto|scroll/.test(getComputedStyle(e).overflowX)
+    && e.scrollWidth > e.clientWidth && !e.closest("[hidden]");
+  const keys = "a, button, input, select, [tabindex]";
+  const stuck = every("main *").filter((e) => scrolls(e) && !e.matches(keys)
+    && !e.querySelector(keys));
+  const read = (node) => !node.parentElement.closest("[aria-hidden=true]")
+    && getComputedStyle(node.parentElement).display !== "none" && node.textContent.trim();
+  const named = (b) => b.getAttribute("aria-label")
+    || [b, ...b.querySelectorAll("*")].some((e) => Array.from(e.childNodes).some(
+      (node) => node.nodeType === 3 && read(node)));
+  const silent = every("button").filter((b) => b.offsetParent && !named(b));
+  return [every("main .scroll").filter(scrolls).length, [...stuck, ...silent].map((e) => e.outerHTML)];
+}"""
+
+
+def test_what_scrolls_is_reached_by_keys_and_every_button_has_a_name(site):
+    """On a phone figures are wider than the screen, and a button shows its sign alone."""
+    pages = [site / "index.html", *(site / s / "index.html" for s in ("objectives", "swing-by"))]
+    answers = framed(site, pages, OUT_OF_REACH)
+    assert [lost for _, lost in answers] == [[], [], []]
+    assert any(scrolling for scrolling, _ in answers)
+
+
 def test_samples_are_shown_without_scripts(site, tmp_path):
     """The page as a browser without scripts reads it: no script elements, and what stands in
     noscript."""

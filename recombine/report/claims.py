@@ -72,7 +72,10 @@ def print_claims(paths: Iterable[Path], brief: bool = False) -> None:
     from rich.console import Console
 
     console = Console()
-    console.print(grid(claims, brief or console.width < NARROW))
+    made = grid(claims, brief or console.width < NARROW)
+    for column, part in ((1, 5), (-2, 5), (-1, 10)):  # verdict, estimate, scale
+        made.columns[column].max_width = console.width // part
+    console.print(made)
 
 
 def line(claim: ClaimEntry) -> list[str]:

@@ -85,7 +85,7 @@ def number(value: Any) -> str:
 
 def short(value: float | None) -> str:
     """0.11, 5.67: two decimals where that says enough, as in the documentation."""
-    if value is None or (value and not 0.01 <= abs(value) < 100):
+    if value is None or (value and not 0.005 <= abs(value) < 100):
         return number(value)
     return f"{value:.2f}"
 
