@@ -273,7 +273,7 @@ def test_what_json_names_is_not_imported(tmp_path, monkeypatch):
         ("net.transformer.heads=0", "heads must be positive, not 0"),
         ("net.transformer.width=30", "width 30 is not a multiple of heads 7"),
         ("net.patch=0", "patch must be positive, not 0"),
-        ("conditioning.mode=vague", "'vague' is not one of continuous, quantised, centres"),
+        ("conditioning.mode=vague", "'vague' is not one of continuous, quantised"),
         ("conditioning.dropout=2", "dropout 2.0 is not between 0 and 1"),
         ("evaluation.solver.steps=0", "steps must be positive, not 0"),
         ("evaluation.samples=0", "samples must be positive, not 0"),

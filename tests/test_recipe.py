@@ -54,18 +54,6 @@ def test_checkpoints_are_given_as_steps_or_as_a_number_and_follow_the_length_of_
         override(RECIPE, "checkpoints=0")
 
 
-def test_centres_give_the_class_in_numbers_and_change_nothing_else(tmp_path):
-    world = RECIPE.world
-    plain = made(tmp_path)
-    centres = made(tmp_path, replace(RECIPE, conditioning=Conditioning("centres")))
-    (pictures, true), (same, condition) = plain.pool, centres.pool
-    assert torch.equal(pictures, same)
-    assert torch.equal(true.index, condition.index)
-    assert torch.equal(condition.value, world.canonical(condition.index))
-    assert not torch.equal(true.value, condition.value)
-    assert [p.shape for p in plain.net.parameters()] == [p.shape for p in centres.net.parameters()]
-
-
 def test_a_batch_is_a_function_of_its_step_alone(tmp_path):
     one, other = made(tmp_path), made(tmp_path)
     later = one.batch(5)

@@ -13,8 +13,7 @@ from recombine.worlds.factors import Condition, Factor, FactorSpace
 @config("conditioning")
 class Conditioning:
     """`mode`: `continuous` embeds true values with an MLP and factors without them by index;
-    `quantised` embeds every factor by its class index; `centres` embeds values with the MLP, but
-    training gives the centre of the picture's class in place of its true value.
+    `quantised` embeds every factor by its class index.
     `dropout`: how often training drops a factor. `dropped`: to a learned `null`, each factor of
     each picture by itself; `together`, the same for all factors of a picture at once, as guided
     models are trained; or to `zero`, for a whole batch at once, as in public code of paper A. For a
@@ -26,7 +25,7 @@ class Conditioning:
     `enters`: `adaln` modulates all norms by the sum over factors; `tokens` puts one token per
     factor before those of the picture, to which a transformer attends as to any other."""
 
-    mode: Literal["continuous", "quantised", "centres"] = "continuous"
+    mode: Literal["continuous", "quantised"] = "continuous"
     dropout: float = 0.0
     embedding_scale: Literal["balanced", "raw"] = "balanced"
     dropped: Literal["null", "together", "zero"] = "null"

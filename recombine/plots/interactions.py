@@ -73,8 +73,7 @@ def by_factor(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "jitter-by-factor",
         "Which factor varies, and which answer is correct",
-        "Answers at the end: the worst of colour and size, 1 as prompted for, -1 the opposite. "
-        "Compare the study jitter-by-factor.",
+        "Answers at the end: the worst of colour and size, 1 as prompted for, -1 the opposite.",
     )
     some = rows.where(kind="end", mirrors="jitter-by-factor")
     worlds = some.unique("world")

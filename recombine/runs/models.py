@@ -102,23 +102,18 @@ class Model:
         """The training set, latents and full conditions, on the device."""
         index = self._pool_index()
         images, values = self._apart(index) if self.recipe.apart else self._rendered(index, 0)
-        return self.codec.encode(images), self._described(index, values)
+        return self.codec.encode(images), self.recipe.world.describe(index, values)
 
     @cached_property
     def streamed_pool(self) -> tuple[Int[Tensor, "n"], Condition]:
         """The same training set where it does not fit into memory: rows of a folder."""
         index = self._pool_index()
         rows = self.recipe.world.pick(index, seeded(self.recipe.seed, "pool", device=self.device))
-        return rows, self._described(index, self.recipe.world.values(rows))
+        return rows, self.recipe.world.describe(index, self.recipe.world.values(rows))
 
     def _pool_index(self) -> Int[Tensor, "n k"]:
         r = self.recipe
         return torch.tensor(r.split.seen, device=self.device).repeat_interleave(r.pool, 0)
-
-    def _described(self, index: Int[Tensor, "n k"], values: Float[Tensor, "n v"]) -> Condition:
-        r = self.recipe
-        given = r.world.canonical(index) if r.conditioning.mode == "centres" else values
-        return r.world.describe(index, given)
 
     def _rendered(self, index: Int[Tensor, "b k"], attempt: int) -> Rendered:
         more = (attempt,) if attempt else ()

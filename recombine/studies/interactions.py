@@ -15,8 +15,8 @@ depend on the prior alone: only `sums` composes. Any spread of both colour and s
 in the end, but slowly: what colour does to triangles at a rate that goes with the square of the
 spread, what colour and size do together with its fourth power. And spread teaches where it is:
 among triangles of triangles, of colour what colour does. Colours and sizes spread alike here. Not
-in the papers; made after `jitter` and `jitter-by-shape` had been seen, to explain them, and before
-`jitter-by-factor`, which tests it.
+in the papers; made after `jitter` and `jitter-by-shape` had been seen, to explain them. Which factor
+must vary is a prediction that no trained model has been asked.
 
 Run: `recombine run interactions --scale laptop` (seconds, one core).
 """
@@ -33,10 +33,13 @@ from recombine.pipeline.job import Job
 from recombine.plots import interactions as plots
 from recombine.plots.interactions import CORRECT
 from recombine.runs.interactions import InteractionsRun, PaceRun, Spread, corners
-from recombine.studies.jitter import AMOUNTS
-from recombine.studies.jitter_by_factor import OWN, WORLDS
 from recombine.studies.study import Scale, Study, described
 
+AMOUNTS = ("none", "usual", "half", "wide")
+WORLDS = ("none", "colour", "size", "both")
+"""How much varies, as in `jitter`, and which factor does."""
+OWN = {"101": "size", "110": "colour", "111": "both"}
+"""The world from which each unseen triangle should be learned."""
 PRIORS = {"apart": (1.0, 0.2, 0.2), "alike": (0.5, 0.5, 0.5), "sums": (0.05, 0.05, 0.05)}
 
 
@@ -83,7 +86,8 @@ def settings(scale: Scale) -> Interactions:
 
 
 def jobs(settings: Interactions, seeds: int) -> list[Job]:
-    """Nothing is random: seeds make no difference. The column `mirrors` names the trained study."""
+    """Nothing is random: seeds make no difference. `mirrors` says what is varied, in the names of
+    trained studies where there is one."""
     made = []
     for prior, strength in PRIORS.items():
         for study, worlds in settings.worlds().items():

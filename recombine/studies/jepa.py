@@ -5,10 +5,6 @@ must predict the output of the same blocks of the model's own moving average, wh
 One layer or several. Nothing else changes; the loss on the output stays categorical. Paper A,
 section 6: level 2 rises from nothing to about a half, and several layers do better than one.
 
-At full scale the same three are trained once more with wide within-class jitter (as in `jitter`),
-not in the paper: MaskGIT learns level 2 there by itself, in part, so the loss has something to add
-to. That claim was written before its runs.
-
 Run: `recombine run jepa --scale laptop` (on two cores), `--scale full` (on a GPU).
 """
 
@@ -29,10 +25,9 @@ from recombine.objectives.objective import Objective
 from recombine.objectives.token_heads import Categorical
 from recombine.plots import dependence, training
 from recombine.plots.style import Figure
-from recombine.runs.recipe import WIDE, Recipe
+from recombine.runs.recipe import Recipe
 from recombine.studies import objectives
 from recombine.studies.study import Scale, Study, described
-from recombine.worlds.shapes2d import Shapes2D
 
 PAPER = {"maskgit": 0.006, "jepa": 0.45}
 """Late means of level 2 in the paper's figure 6, read off a picture."""
@@ -46,13 +41,11 @@ DEVIATIONS = (
 @config("settings/jepa")
 class Repair:
     """`several` and `one`: the auxiliary losses that are compared, beside none. The recipe's
-    objective is each one's own. `wide`: the jitter of colour and of size in a second world, if any;
-    only Shapes2D has one."""
+    objective is each one's own."""
 
     recipe: Recipe = field(default_factory=Recipe)
     several: Jepa = field(default_factory=Jepa)
     one: Jepa = field(default_factory=lambda: Jepa(layers=(4,)))
-    wide: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if self.recipe.objective != Diffusion():
@@ -65,20 +58,13 @@ class Repair:
             "jepa": Masked(Categorical(), jepa=self.several),
             "jepa, one layer": Masked(Categorical(), jepa=self.one),
         }
-        made = {name: replace(self.recipe, objective=o) for name, o in each.items()}
-        if self.wide and isinstance(self.recipe.world, Shapes2D):
-            made |= {with_wide(name): r.with_jitter(*self.wide) for name, r in made.items()}
-        return made
-
-
-def with_wide(name: str) -> str:
-    return f"{name}, wide"
+        return {name: replace(self.recipe, objective=o) for name, o in each.items()}
 
 
 def settings(scale: Scale) -> Repair:
     recipe = objectives.settings(scale).recipe
     if scale == "full":
-        return Repair(recipe, wide=WIDE)
+        return Repair(recipe)
     return Repair(recipe, Jepa(layers=(0, 1)), Jepa(layers=(1,)))
 
 
@@ -122,17 +108,6 @@ def dependence_sparser(rows: Table) -> Finding:
     return Finding((Part("sparse dependence, jepa - maskgit", change, 0.02, 1.0),), shown)
 
 
-@claim("B24")
-def lifts_with_wide_jitter(rows: Table) -> Finding:
-    """With wide within-class jitter, where MaskGIT composes in part by itself, the auxiliary loss
-    lifts its level 2.
-
-    Expected: level 2 with wide jitter, with JEPA - without >= 0.2, late means, open-set probe"""
-    names = [with_wide(name) for name in ("maskgit", "jepa", "jepa, one layer")]
-    part = gain_of(rows, names[1], names[0], 0.2)
-    return Finding((part,), measured(rows, dict.fromkeys(names)))
-
-
 def figures(rows: Table, folder: Path) -> list[Figure]:
     return training.figures(rows, folder) + dependence.figures(rows, folder)
 
@@ -151,7 +126,7 @@ STUDY = Study(
         "full": "15 min (estimate), one H200, 3 seeds",
     },
     settings=settings,
-    claims=(auxiliary_loss_lifts, several_layers_lead, dependence_sparser, lifts_with_wide_jitter),
+    claims=(auxiliary_loss_lifts, several_layers_lead, dependence_sparser),
     figures=figures,
     describe=describe,
     sensitivity=True,

@@ -5,7 +5,6 @@ class differ in colour and size.
 
 - none: not at all, so true values say no more than classes;
 - usual: by 0.06 and 6 %;
-- half: by 0.125 and 10 %;
 - wide: by 0.25 and 20 %, at most half of the distance to the other class.
 
 All are prompted for the centres of classes and scored by the probes of the usual world; pictures,
@@ -15,7 +14,6 @@ meant, and has no reason to learn what colour is.
 
 Not in the papers. When the claims on all four families were written, two things were known: MaskGIT
 fails with the usual jitter and composes with the wide one, and what DiT does with the usual one.
-The claim on `half` was written when all others had their verdicts.
 
 Run: `recombine run jitter --scale laptop` (two families, on two cores), `--scale full` (all four,
 on a GPU).
@@ -26,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from recombine.analysis.claims import Finding, Measured, claim
-from recombine.analysis.levels import PROBES, accuracy, at_level, gain, gain_of, probe_of
+from recombine.analysis.levels import PROBES, accuracy, at_level, gain_of, probe_of
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.plots import training
@@ -37,17 +35,14 @@ from recombine.studies.objectives import Family, Objectives
 from recombine.studies.study import Scale, Study, described
 from recombine.worlds.shapes2d import Shapes2D
 
-Amount = Literal["none", "usual", "half", "wide"]
+Amount = Literal["none", "usual", "wide"]
 FAMILIES: tuple[Family, ...] = ("maskgit", "givt", "mar", "dit")
-AMOUNTS: tuple[Amount, ...] = ("none", "usual", "half", "wide")
-WITHOUT_HALF: tuple[Amount, ...] = ("none", "usual", "wide")
-"""What all claims but the last compare."""
+AMOUNTS: tuple[Amount, ...] = ("none", "usual", "wide")
 
 
 @config("settings/jitter")
 class Jitter:
-    """`objectives` in several worlds. `wide`: the widest jitter, of colour and of size; `half` is
-    half of it."""
+    """`objectives` in several worlds. `wide`: the widest jitter, of colour and of size."""
 
     objectives: Objectives = field(default_factory=lambda: Objectives(objectives.full()))
     amounts: tuple[Amount, ...] = AMOUNTS
@@ -67,8 +62,7 @@ class Jitter:
         return {name_of(f, a): self.with_amount(made[f], a) for f, a in pairs}
 
     def with_amount(self, recipe: Recipe, amount: Amount) -> Recipe:
-        color, size = self.wide
-        jitters = {"none": (0.0, 0.0), "half": (color / 2, size / 2), "wide": self.wide}
+        jitters = {"none": (0.0, 0.0), "wide": self.wide}
         return recipe.with_jitter(*jitters[amount]) if amount in jitters else recipe
 
 
@@ -77,12 +71,12 @@ def name_of(family: str, amount: str) -> str:
 
 
 def settings(scale: Scale) -> Jitter:
-    return Jitter(objectives.settings(scale), AMOUNTS if scale == "full" else WITHOUT_HALF)
+    return Jitter(objectives.settings(scale))
 
 
 def beside(rows: Table, *families: Family) -> Measured:
     """Late means at level 2 with every amount, and what the oracle reads with wide jitter."""
-    names = [name_of(f, a) for f in families for a in WITHOUT_HALF]
+    names = [name_of(f, a) for f in families for a in AMOUNTS]
     shown: Measured = {name: accuracy(rows, name, 2).value for name in names}
     shown["primary probe"] = PROBES[probe_of(rows)]
     if rows.where(kind="accuracy", probe="oracle"):
@@ -97,7 +91,7 @@ def dit_gains(rows: Table) -> Finding:
 
     Expected: level 2 of DiT, wide - none >= 0.3, and the usual jitter between them; late means,
     open-set probe"""
-    none, usual, wide = (name_of("dit", a) for a in WITHOUT_HALF)
+    none, usual, wide = (name_of("dit", a) for a in AMOUNTS)
     steps = (gain_of(rows, usual, none, 0.0), gain_of(rows, wide, usual, 0.0))
     return Finding((gain_of(rows, wide, none, 0.3), *steps), beside(rows, "dit"))
 
@@ -125,26 +119,6 @@ def values_lead(rows: Table) -> Finding:
     others = [name_of(f, "wide") for f in ("dit", "mar", "givt")]
     parts = tuple(gain_of(rows, name, maskgit, 0.1) for name in others)
     return Finding(parts, beside(rows, *FAMILIES))
-
-
-@claim("B22")
-def half_separates(rows: Table) -> Finding:
-    """With half of the wide jitter the order is the paper's: MAR and DiT compose and MaskGIT does
-    not.
-
-    Expected: level 2 with half jitter: MaskGIT <= 0.15, MAR and DiT >= 0.75 (paper: 0.006, 0.821,
-    0.848); late means, open-set probe"""
-    names = {f: name_of(f, "half") for f in FAMILIES}
-    parts = (
-        at_level(rows, names["maskgit"], 2, high=0.15),
-        at_level(rows, names["mar"], 2, low=0.75),
-        at_level(rows, names["dit"], 2, low=0.75),
-    )
-    shown: Measured = {name: accuracy(rows, name, 2).value for name in names.values()}
-    for family in ("mar", "dit"):
-        lead = gain(rows, names[family], names["maskgit"])
-        shown[f"{family} - maskgit, half"] = lead.value
-    return Finding(parts, shown | {"primary probe": PROBES[probe_of(rows)]})
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -178,10 +152,10 @@ STUDY = Study(
     cost={
         "smoke": "50 s, one core",
         "laptop": "17 min, two cores, --workers 2",
-        "full": "29 min without `half`, one H200, 3 seeds, 8 runs at a time",
+        "full": "29 min, one H200, 3 seeds, 8 runs at a time",
     },
     settings=settings,
-    claims=(dit_gains, all_compose, values_lead, half_separates),
+    claims=(dit_gains, all_compose, values_lead),
     figures=figures,
     describe=describe,
     sensitivity=True,
