@@ -8,6 +8,7 @@ import gc
 import inspect
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -21,18 +22,27 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
-OPTIONS += ["--hypothesis-seed=0"]
+OPTIONS += ["--hypothesis-seed=0", "-m", ""]
 APART = {"docs", "readme", "house", "supply", "notebooks", "own_tour", "report_browser"}
 APART |= {"kill", "ddp", "mps", "words"}
 """Files whose tests read texts, or start processes of their own: no fault is tried on them."""
+MEMORY = 24 << 30
+"""Bytes of addresses that a child may use: a fault may ask for all there is."""
+LEAST, TIMES = 20.0, 5.0
+"""Seconds for one test: so many, and so many times what it takes without a fault. What takes longer
+hangs, and is caught."""
 REACHED = "_recombine_hits"
 PREPARED = f"import builtins as _b; {REACHED} = _b.__dict__.setdefault({REACHED!r}, set())"
 
 
 def enter(root: Path) -> None:
-    """Work in a copy of the project, silently."""
+    """Work in a copy of the project, silently; examples that fail are not made shorter."""
+    phases = (Phase.explicit, Phase.generate)
+    settings.register_profile("quick", phases=phases, database=None)
+    settings.load_profile("quick")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -46,16 +56,18 @@ def in_child(act: Callable[[], int], seconds: float) -> int | None:
     child = os.fork()
     if child == 0:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         os._exit(act())
     deadline, status = time.monotonic() + seconds, None
     while status is None and time.monotonic() < deadline:
         done, code = os.waitpid(child, os.WNOHANG)
         status = os.waitstatus_to_exitcode(code) if done else None
         time.sleep(0.02)
-    if status is None:
+    with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
+    if status is None:
         os.waitpid(child, 0)
-    return status
+    return None if status == -signal.SIGALRM else status
 
 
 def blocks(tree: ast.Module, module: str) -> Iterator[tuple[list[ast.stmt], str]]:
@@ -103,19 +115,25 @@ def block_at(tree: ast.Module, module: str, line: int) -> str | None:
     return max(around)[1] if around else None
 
 
+def worked() -> float:
+    """Seconds of processors that this process and its children have used."""
+    return sum(os.times()[:4])
+
+
 class Tracer:
     """A pytest plugin: notes the blocks that each test runs, also in fixtures that it shares with
-    others, how long it took, and whether it passed."""
+    others, how long it kept a core busy, and whether it passed."""
 
     def __init__(self) -> None:
         self.hits: set[str] = builtins.__dict__.setdefault(REACHED, set())
         self.tests: dict[str, Any] = {}
         self.shared: dict[str, set[str]] = {}
         self.costs: dict[str, float] = {}
+        self.spent = 0.0
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Iterator[Any]:
-        before, began = set(self.hits), time.monotonic()
+        before, began, spent = set(self.hits), worked(), self.spent
         self.hits.clear()
         try:
             return (yield)
@@ -123,16 +141,17 @@ class Tracer:
             if fixturedef.scope != "function":
                 name = fixturedef.argname
                 self.shared[name] = self.shared.get(name, set()) | self.hits
-                self.costs[name] = time.monotonic() - began
+                self.costs[name] = worked() - began - (self.spent - spent)
+                self.spent += self.costs[name]
             self.hits |= before
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Iterator[Any]:
         self.hits.clear()
-        began = time.monotonic()
+        began, spent = worked(), self.spent
         held = self.tests.setdefault(item.nodeid, {"passed": True})
         result = yield
-        held["seconds"] = time.monotonic() - began
+        held["seconds"] = worked() - began - (self.spent - spent)
         held["hits"], held["names"] = set(self.hits), list(item.fixturenames)
         return result
 
@@ -141,16 +160,43 @@ class Tracer:
         held["passed"] = held["passed"] and report.outcome == "passed"
 
     def passed(self) -> dict[str, Any]:
-        """The tests that passed, with what they run and how long they take alone."""
+        """The tests that passed: what they run, how long they take, and their shared fixtures."""
         found = {}
         for name, held in self.tests.items():
             if held["passed"]:
                 names = [n for n in held["names"] if n in self.shared]
                 lines = held["hits"].union(*(self.shared[n] for n in names))
-                least = sum(self.costs[n] for n in names)
-                found[name] = {"seconds": round(max(held["seconds"], least), 3)}
-                found[name]["hits"] = sorted(lines)
+                found[name] = {"seconds": round(held["seconds"], 3), "hits": sorted(lines)}
+                found[name]["shared"] = {n: round(self.costs[n], 3) for n in names}
         return found
+
+
+def imported(root: Path, kept: Path) -> set[str]:
+    """The blocks that are run where modules are loaded, in a folder whose modules note what is run."""
+    path = kept / "imported.json"
+
+    def act() -> int:
+        enter(root)
+        load_all()
+        path.write_text(json.dumps(sorted(builtins.__dict__.get(REACHED, ()))))
+        return 0
+
+    kept.mkdir(parents=True, exist_ok=True)
+    return set(json.loads(path.read_text())) if in_child(act, 300.0) == 0 else set()
+
+
+def at_load(block: str, loaded: set[str]) -> bool:
+    """Whether a block is run where modules are loaded, or is inside a function that is."""
+    path = block.rpartition("+")[0]
+    within = {one.rpartition("+")[0] for one in loaded}
+    return path in within or any(path.startswith(f"{one}.") for one in within)
+
+
+def load_all() -> None:
+    for path in sorted(Path("recombine").rglob("*.py")):
+        name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+        with suppress(Exception):
+            import_module(name) if path.stem != "__main__" else None
 
 
 def traced(root: Path, file: str, kept: Path, seconds: float = 900.0) -> dict[str, Any]:
@@ -181,17 +227,23 @@ def files(root: Path) -> list[str]:
     )
 
 
+Tests = dict[str, float]
+"""Tests in the order in which they are tried, each with its seconds."""
 FAILED = ".failed"
 """A file that names the test that failed."""
 
 
 class InOrder:
-    """A pytest plugin: tests in the order in which they are named; says which of them failed."""
+    """A pytest plugin: tests in the order in which they are named; says which of them failed, and
+    ends the process where one of them hangs."""
 
-    def __init__(self, tests: list[str]) -> None:
-        self.place = {name: i for i, name in enumerate(tests)}
+    def __init__(self, tests: Tests) -> None:
+        self.tests, self.place = tests, {name: i for i, name in enumerate(tests)}
         self.path = Path(FAILED).absolute()
         self.path.unlink(missing_ok=True)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        signal.setitimer(signal.ITIMER_REAL, LEAST + TIMES * self.tests.get(nodeid, 60.0))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -206,24 +258,26 @@ def said(status: int | None) -> str:
     return "timed out" if status is None else "failed" if status else "passed"
 
 
-def verdict(root: Path, tests: list[str], seconds: float) -> str:
+def verdict(root: Path, tests: Tests) -> str:
     """How tests end, in a process that imports everything anew: passed, failed, or timed out."""
 
     def act() -> int:
         enter(root)
         return int(pytest.main([*OPTIONS, "-x", *tests], plugins=[InOrder(tests)]))
 
-    return said(in_child(act, seconds))
+    return said(in_child(act, limit(tests)))
+
+
+def limit(tests: Tests) -> float:
+    """Seconds for tests and for loading them."""
+    return 60.0 + LEAST + TIMES * sum(tests.values())
 
 
 class Everything:
     """A pytest plugin: loads the whole package, as tests have it, with types checked."""
 
     def pytest_collection_finish(self, session: Any) -> None:
-        for path in sorted(Path("recombine").rglob("*.py")):
-            name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
-            with suppress(Exception):
-                import_module(name) if path.stem != "__main__" else None
+        load_all()
 
 
 class Warm:
@@ -241,17 +295,17 @@ class Warm:
                 inner.send(self.tried(*given))
             os._exit(0)
 
-    def verdict(self, module: str, text: str, tests: list[str], seconds: float) -> str:
-        self.pipe.send((module, text, tests, seconds))
+    def verdict(self, module: str, text: str, tests: Tests) -> str:
+        self.pipe.send((module, text, tests))
         return self.pipe.recv()
 
-    def tried(self, module: str, text: str, tests: list[str], seconds: float) -> str:
+    def tried(self, module: str, text: str, tests: Tests) -> str:
         def act() -> int:
             exchange(self.root / "recombine" / f"{module}.py", text)
             plain = [*OPTIONS, "-o", "addopts=", "-x", *tests]
             return int(pytest.main(plain, plugins=[InOrder(tests)]))
 
-        return said(in_child(act, seconds))
+        return said(in_child(act, limit(tests)))
 
     def end(self) -> None:
         self.pipe.send(None)
@@ -278,21 +332,25 @@ def functions(code: CodeType) -> Iterator[tuple[str, CodeType]]:
                 yield from functions(one)
 
 
-def tests_at(
-    tests: dict[str, Any], module: str, block: str | None, most: float
-) -> tuple[list[str], float]:
-    """The tests that run a block, the quickest first, as many as take `most` seconds, and how long
-    they take; of a module's or class's own lines, those that run anything in it."""
+def tests_at(tests: dict[str, Any], module: str, block: str | None, most: float) -> Tests:
+    """The tests that run a block, the quickest first, as many as take `most` seconds, fixtures that
+    they share counted once; of a module's or class's own lines, those that run anything in it."""
 
     def runs(held: dict[str, Any]) -> bool:
         if block is not None:
             return block in held["hits"]
         return any(h.startswith(f"{module}:") for h in held["hits"])
 
-    found, total = [], 0.0
-    for name in sorted((t for t in tests if runs(tests[t])), key=lambda t: tests[t]["seconds"]):
-        total += tests[name]["seconds"]
+    def alone(test: str) -> float:
+        return tests[test]["seconds"] + sum(tests[test]["shared"].values())
+
+    found, paid, total = {}, set(), 0.0
+    for name in sorted((t for t in tests if runs(tests[t])), key=alone):
+        file = name.partition("::")[0]
+        new = {(file, n): cost for n, cost in tests[name]["shared"].items()}
+        total += tests[name]["seconds"] + sum(c for n, c in new.items() if n not in paid)
         if found and total > most:
             break
-        found.append(name)
-    return found, total
+        found[name] = alone(name)
+        paid |= new.keys()
+    return found

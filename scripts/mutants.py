@@ -2,13 +2,13 @@
 the lines around it must notice. `python scripts/mutants.py [MODULE...]` tries up to `--sample`
 faults of each module (by default of CORE); `--over N` tries N faults drawn from all modules but
 AWAY; `--named` those that once went unnoticed (NAMED). Prints the share caught per module or
-package and every fault that was not; `--record FILE` keeps them as JSON, and `--again FILE` tries
-those of such a file that were not caught.
+package and every fault that was not; `--record FILE` keeps each as JSON at once, and is continued
+where it exists; `--again FILE` tries those of such a file that were not caught.
 
 Faults: comparisons flipped, conditions negated, `and` for `or`, arithmetic swapped, numbers changed
 by one, booleans flipped, statements dropped. A fault inside a function is tried in a fork of a
-process that has the package loaded, any other in one that loads the package anew. EQUIVALENT lists
-faults that change nothing that can be seen."""
+process that has the package loaded; one that acts when modules are loaded in one that loads them
+anew. EQUIVALENT lists faults that change nothing that can be seen."""
 
 import argparse
 import ast
@@ -25,7 +25,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from mutant_tests import FAILED, Warm, block_at, files, tests_at, traced, verdict, with_notes
+from mutant_tests import (
+    FAILED,
+    Tests,
+    Warm,
+    at_load,
+    block_at,
+    files,
+    imported,
+    tests_at,
+    traced,
+    verdict,
+    with_notes,
+)
 
 ROOT = Path(__file__).parents[1]
 CORE = (
@@ -45,20 +57,10 @@ SWAPS = {
     ast.Div: ast.Mult,
 }  # fmt: skip
 NAMED = (
-    (
-        "worlds/labelled_pictures",
-        "content.update(digests[file])",
-        "content.update(digests[0])",
-        "test_folder",
-    ),
+    ("worlds/labelled_pictures", "update(digests[file])", "update(digests[0])", "test_folder"),
     ("metrics/probes", "valid & (logits[-1] < 0)[:, 0]", "valid", "test_probes"),
     ("runs/models", 'seeded(r.seed, "sample",', 'seeded(0, "sample",', "test_robust"),
-    (
-        "metrics/violation",
-        "return Violation(pixels, c",
-        "return Violation(pixels.tril(), c",
-        "test_violation",
-    ),
+    ("metrics/violation", "Violation(pixels, c", "Violation(pixels.tril(), c", "test_violation"),
 )
 EQUIVALENT = (
     ("analysis/claims", "run_minutes: float = 0.0", "0.0 -> 1.0", "neither is a long run"),
@@ -84,9 +86,8 @@ EQUIVALENT = (
     ("config", "zip(value, items, strict=True)", "True -> False", "lengths were compared before"),
 )
 """(module, part of the line, "before -> after", why no test can tell the difference)."""
-LEAST, TIMES, MOST = 60.0, 8.0, 60.0
-"""Seconds for the tests of one fault: so many, and so many times what they take without it. What
-takes longer hangs, and is caught. Tests are taken, the quickest first, until they take MOST."""
+MOST = 40.0
+"""Seconds for the tests of one fault: they are taken, the quickest first, until they take so long."""
 
 
 def sites(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
@@ -153,6 +154,7 @@ def is_equivalent(module: str, text: str, what: str) -> bool:
 
 
 CAUGHT = ("caught", "timed out")
+NAMES = {"failed": "caught", "passed": "survived"}
 
 
 class Outcome(NamedTuple):
@@ -163,6 +165,7 @@ class Outcome(NamedTuple):
     what: str
     result: str
     index: int = 0
+    test: str = ""
 
 
 class Trial:
@@ -180,6 +183,7 @@ class Trial:
         sources = {m: self.path(m).read_text() for m in all_modules() if m not in AWAY}
         for module, source in sources.items():
             self.write(self.path(module), with_notes(source, module))
+        self.at_import = imported(place, kept)
         for file in files(place):
             self.tests |= traced(place, file, kept)
         for module, source in sources.items():
@@ -195,13 +199,13 @@ class Trial:
         self.time += 10
         os.utime(path, (path.stat().st_mtime + self.time,) * 2)
 
-    def verdict(self, module: str, text: str, tests: list[str], seconds: float) -> str:
+    def verdict(self, module: str, text: str, tests: Tests) -> str:
         """How the tests end where a module's text is another."""
         path = self.path(module)
         source = path.read_text()
         self.write(path, text)
         try:
-            return verdict(self.root, tests, seconds)
+            return verdict(self.root, tests)
         finally:
             self.write(path, source)
 
@@ -211,35 +215,27 @@ class Trial:
         if is_equivalent(module, source.splitlines()[line - 1], what):
             return Outcome(module, line, what, "equivalent", index)
         block = block_at(ast.parse(source), module, line)
-        tests, seconds = tests_at(self.tests, module, block, MOST)
-        if not tests:
-            return Outcome(module, line, what, "without a test", index)
-        limit = LEAST + TIMES * min(seconds, MOST)
-        if block is None:
-            said = self.verdict(module, text, tests, limit)
-        else:
-            said = self.warm_verdict(module, source, text, tests, limit)
-        result = {"failed": "caught", "passed": "survived"}.get(said, said)
-        return Outcome(module, line, what, result, index)
-
-    def warm_verdict(
-        self, module: str, source: str, text: str, tests: list[str], limit: float
-    ) -> str:
-        """How the tests end; without those that fail there without any fault."""
-        tests = [t for t in tests if t not in self.bad]
+        loaded = block is None or at_load(block, self.at_import)
+        tests = tests_at(self.tests, module, None if loaded else block, MOST)
+        tests = {t: seconds for t, seconds in tests.items() if t not in self.bad}
+        act = self.verdict if loaded else self.warm.verdict
         while tests:
-            said = self.warm.verdict(module, text, tests, limit)
-            path = self.root / FAILED
-            test = path.read_text() if said == "failed" and path.exists() else ""
-            if said != "failed" or test in self.good:
-                return said
-            alone = [test] if test else tests
-            if self.warm.verdict(module, source, alone, limit) == "passed":
-                self.good |= set(alone)
-                return said
-            self.bad |= set(alone)
-            tests = [t for t in tests if t not in self.bad]
-        return "without a test"
+            said = act(module, text, tests)
+            test = self.failed() if said == "failed" else ""
+            if said != "failed" or test in self.good or (loaded and not test):
+                return Outcome(module, line, what, NAMES.get(said, said), index, test)
+            alone = {test: tests[test]} if test in tests else tests
+            if act(module, source, alone) == "passed":
+                self.good |= alone.keys()
+                return Outcome(module, line, what, "caught", index, test)
+            self.bad |= alone.keys()
+            tests = {t: seconds for t, seconds in tests.items() if t not in self.bad}
+        return Outcome(module, line, what, "without a test", index)
+
+    def failed(self) -> str:
+        """The test that failed; none where loading did."""
+        path = self.root / FAILED
+        return path.read_text() if path.exists() else ""
 
 
 def drawn(modules: list[str], sample: int, over: int, rng: random.Random) -> list[tuple[str, int]]:
@@ -284,23 +280,29 @@ def try_named(trial: Trial) -> list[Outcome]:
     outcomes = []
     for module, old, new, test in NAMED:
         source = _source(module)
-        said = trial.verdict(module, source.replace(old, new), [f"tests/{test}.py"], 600.0)
-        result = {"failed": "caught", "passed": "survived"}.get(said, said)
-        result = result if old in source else "no longer there"
+        said = trial.verdict(module, source.replace(old, new), {f"tests/{test}.py": 60.0})
+        result = NAMES.get(said, said) if old in source else "no longer there"
         outcomes.append(Outcome(module, 0, f"{old!r} -> {new!r}", result))
         print(f"  {result}: {module} {old!r} -> {new!r}", flush=True)
     return outcomes
 
 
 def try_drawn(trial: Trial, faults: list[tuple[str, int]], record: Path | None) -> list[Outcome]:
-    outcomes = []
+    """What was recorded already is not tried again, so that an interruption loses nothing."""
+    held = json.loads(record.read_text()) if record and record.exists() else []
+    outcomes = [Outcome(**one) for one in held]
+    known = {(o.module, o.index) for o in outcomes}
     for number, (module, index) in enumerate(faults):
+        if (module, index) in known:
+            continue
         outcomes.append(one := trial.outcome(module, index))
         if one.result not in CAUGHT:
             at = f"{number + 1}/{len(faults)}"
             print(f"  {at} {one.result}: {module} line {one.line}: {one.what}", flush=True)
         if record:
-            record.write_text(json.dumps([o._asdict() for o in outcomes], indent=0))
+            new = record.with_suffix(".new")
+            new.write_text(json.dumps([o._asdict() for o in outcomes], indent=0))
+            new.replace(record)
     return outcomes
 
 
