@@ -26,6 +26,7 @@ from hypothesis import Phase, settings
 
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
 OPTIONS += ["--hypothesis-seed=0", "-m", ""]
+COLLECTED = [*OPTIONS, "--collect-only", "tests/test_rng.py"]
 APART = {"docs", "readme", "house", "supply", "notebooks", "own_tour", "report_browser"}
 APART |= {"kill", "ddp", "mps", "words"}
 """Files whose tests read texts, or start processes of their own: no fault is tried on them."""
@@ -172,7 +173,9 @@ class Tracer:
 
 
 def imported(root: Path, kept: Path) -> set[str]:
-    """The blocks that are run where modules are loaded, in a folder whose modules note what is run."""
+    """The blocks that are run where modules are loaded, in a folder whose modules note what is run.
+    Leaves all of them compiled, as tests load them too: a test that fills the disk would leave half
+    a file."""
     path = kept / "imported.json"
 
     def act() -> int:
@@ -181,7 +184,12 @@ def imported(root: Path, kept: Path) -> set[str]:
         path.write_text(json.dumps(sorted(builtins.__dict__.get(REACHED, ()))))
         return 0
 
+    def compiled() -> int:
+        enter(root)
+        return int(pytest.main(COLLECTED, plugins=[Everything()]))
+
     kept.mkdir(parents=True, exist_ok=True)
+    in_child(compiled, 300.0)
     return set(json.loads(path.read_text())) if in_child(act, 300.0) == 0 else set()
 
 
@@ -290,7 +298,7 @@ class Warm:
         self.process = os.fork()
         if self.process == 0:
             enter(root)
-            pytest.main([*OPTIONS, "--collect-only", "tests/test_rng.py"], plugins=[Everything()])
+            pytest.main(COLLECTED, plugins=[Everything()])
             while given := inner.recv():
                 inner.send(self.tried(*given))
             os._exit(0)
