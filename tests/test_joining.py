@@ -6,11 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.files import read_json, write_json
 from recombine.pipeline.plan import Command, planned
 from recombine.studies import find
-from recombine.studies.joining import _compared, join
+from recombine.studies.joining import _compared, join, joined_rows
 
 SHIPPED = Path(__file__).parents[1] / "results" / "colours"
 
@@ -89,6 +90,16 @@ def test_variants_that_were_run_later_are_added(apart, tmp_path) -> None:
         write_json(folder / "study.json", facts)
     joined = read_json(join(list(apart), tmp_path / "out", "here") / "study.json")
     assert joined["settings"]["variants"] == ["a", "b", "c"]
+
+
+def test_rows_on_later_variants_are_kept_and_others_count_once() -> None:
+    def table(*variants: str) -> Table:
+        facts = [{"kind": "variant", "variant": v} for v in variants]
+        return Table([*facts, *({"kind": "count", "variant": v, "run": v} for v in variants)])
+
+    joined = joined_rows([table("a", "b"), table("b", "c")])
+    for kind in ("variant", "count"):
+        assert joined.where(kind=kind).column("variant") == ["a", "b", "c"]
 
 
 def test_an_earlier_folder_is_not_overwritten(apart, tmp_path) -> None:

@@ -16,7 +16,7 @@ in the end, but slowly: what colour does to triangles at a rate that goes with t
 spread, what colour and size do together with its fourth power. And spread teaches where it is:
 among triangles of triangles, of colour what colour does. Colours and sizes spread alike here. Not
 in the papers; made after `jitter` and `jitter-by-shape` had been seen, to explain them. Which factor
-must vary is a prediction that no trained model has been asked.
+must vary is a prediction that was tested on no trained model.
 
 Run: `recombine run interactions --scale laptop` (seconds, one core).
 """

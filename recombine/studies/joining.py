@@ -60,16 +60,14 @@ def joined_rows(tables: list[Table]) -> Table:
     for i, table in enumerate(tables):
         frame = table.frame
         if i:
-            own = pl.col("run").is_not_null() & ~pl.col("run").is_in(list(runs))
-            frame = frame.filter(own | _new_facts(variants))
+            new = pl.col("run").is_not_null() & ~pl.col("run").is_in(list(runs))
+            if "variant" in frame.columns:
+                new |= (pl.col("kind") == "variant") & ~pl.col("variant").is_in(list(variants))
+            frame = frame.filter(new)
         runs |= set(table.unique("run"))
         variants |= set(table.where(kind="variant").unique("variant"))
         frames.append(frame)
     return Table(pl.concat(frames, how="diagonal_relaxed"))
-
-
-def _new_facts(known: set[str]) -> pl.Expr:
-    return (pl.col("kind") == "variant") & ~pl.col("variant").is_in(list(known))
 
 
 def _facts(folder: Path) -> Row:
