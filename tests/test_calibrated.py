@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from recombine.analysis import calibrated as claims
+from recombine.analysis import label_dropout
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.config import UsageError, digest
@@ -135,20 +136,32 @@ def test_families_are_compared_within_one_set_up():
         {"maskgit": (0.5,), "maskgit, few": (0.3, 0.2), "givt sure, few": (0.9,), "dit": (0.9,)}
     )
     assert claims.side_by_side(rows, "maskgit", "dit") == ["maskgit", "dit"]
-    lift, _ = claims.mixture_head_lifts.measure(rows).parts
-    assert lift.name == "givt sure, few - maskgit, few, level 2"
-    assert (lift.estimate.value, lift.estimate.n) == (pytest.approx(0.6), 1)
-    with pytest.raises(LookupError, match="mar and dit"):
-        claims.continuous_succeed.measure(rows)
+    assert claims.side_by_side(rows, "givt", "maskgit") == ["givt sure, few", "maskgit, few"]
+    with pytest.raises(LookupError, match="dit and dit on vae"):
+        claims.tokenizers_alike.measure(rows)
+
+
+def test_the_papers_comparison_follows_from_rows():
+    papers = {"maskgit": 0.01, "givt": 0.7, "mar": 0.82, "dit": 0.85}
+    five = {name: (level,) * 5 for name, level in papers.items()}
+    for claim in label_dropout.CLAIMS[:3]:
+        assert {p.verdict(5, True) for p in claim.measure(rows_of(five)).parts} == {"supported"}
+    alike = dict.fromkeys(five, (0.5,) * 5)
+    for claim in label_dropout.CLAIMS[:3]:
+        headline, *_ = claim.measure(rows_of(alike)).parts
+        assert headline.verdict(5, True) == "contradicted"
+    rows = rows_of({"maskgit": (0.3, 0.2), "givt": (0.9, 0.8)})
+    lift, *_ = label_dropout.mixture_head_lifts.measure(rows).parts
+    assert (lift.estimate.value, lift.estimate.n) == (pytest.approx(0.6), 2)
 
 
 def test_the_verdict_needs_what_is_seen():
     five = {"maskgit": (0.06,) * 5, "dit": (0.9,) * 5}
-    headline, *others = claims.maskgit_fails.measure(rows_of(five)).parts
+    headline, *others = label_dropout.maskgit_fails.measure(rows_of(five)).parts
     assert headline.verdict(5, False) == "supported"
     assert {p.verdict(5, False) for p in others} == {"supported"}
-    unlearned = claims.maskgit_fails.measure(rows_of(five, seen=0.3)).parts
-    assert [p.verdict(5, True) for p in unlearned].count("contradicted") == 2
+    unlearned = label_dropout.maskgit_fails.measure(rows_of(five, seen=0.3)).parts
+    assert [p.verdict(5, True) for p in unlearned] == ["supported", "contradicted"]
 
 
 def test_variants_are_a_family_and_its_changes():

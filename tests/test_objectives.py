@@ -112,10 +112,10 @@ YES, PARTLY, NO, OPEN = "supported", "partly supported", "contradicted", "inconc
 @pytest.mark.parametrize(
     ("study", "id", "heights", "expected"),
     [
-        (objectives, "D2", {"maskgit": 0.1, "givt": 0.75}, YES),
-        (objectives, "D2", {"maskgit": 0.9, "givt": 0.7}, OPEN),
-        (objectives, "D3", {"mar": 0.85, "dit": 0.9}, YES),
-        (objectives, "D3", {"mar": 0.2, "dit": 0.9}, PARTLY),
+        (objectives, "B32", {"maskgit": 0.1, "givt": 0.75}, YES),
+        (objectives, "B32", {"maskgit": 0.9, "givt": 0.7}, NO),
+        (objectives, "B33", {"mar": 0.85, "dit": 0.9}, YES),
+        (objectives, "B33", {"mar": 0.2, "dit": 0.9}, PARTLY),
         (jepa, "D6", {"maskgit": 0.0, "jepa": 0.5}, YES),
         (jepa, "D6", {"maskgit": 0.5, "jepa": 0.3}, OPEN),
         (jepa, "D6", {"maskgit": 0.9, "jepa": 0.95}, "not measured"),
@@ -164,7 +164,7 @@ def test_maskgit_fails_by_itself_or_not_at_all():
         about = {"kind": "ceiling", "variant": "maskgit", "probe": "open-set", "level": 2}
         limits = [about | {"seed": s, "joint": ceiling} for s in range(5)]
         rows = accuracy_rows({"maskgit": maskgit, "dit": dit})
-        return verdict(objectives.STUDY, "D1", [*rows, *limits])
+        return verdict(objectives.STUDY, "B31", [*rows, *limits])
 
     assert given(0.05, 0.9) == YES
     assert given(0.05, 0.02) == given(0.6, 0.9) == given(0.05, 0.9, ceiling=0.5) == PARTLY
@@ -177,7 +177,7 @@ def test_noise_over_seeds_makes_a_gain_inconclusive():
 
 def test_rows_that_lack_a_level_give_no_verdict():
     rows = [r for r in accuracy_rows({"maskgit": 0.0, "givt": 1.0}) if r["level"] < 2]
-    assert verdict(objectives.STUDY, "D2", rows) == "not measured"
+    assert verdict(objectives.STUDY, "B32", rows) == "not measured"
 
 
 @pytest.mark.parametrize(("seen_only", "expected"), [(0.3, YES), (0.95, PARTLY)])

@@ -5,8 +5,8 @@ from statistics import fmean
 from typing import Any
 
 from recombine.analysis.claims import Finding, Measured, Part, claim
-from recombine.analysis.estimates import rate, rate_difference
-from recombine.analysis.levels import at_level, late, per_seed, seeds_of
+from recombine.analysis.estimates import rate
+from recombine.analysis.levels import at_level, seeds_of
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
 from recombine.analysis.paper_probe import beside as papers_beside
 from recombine.analysis.table import Table
@@ -54,66 +54,17 @@ def beside(rows: Table, variants: list[str]) -> Measured:
     return papers_beside(rows, {v: LATE[family_of(v)] for v in variants})
 
 
-def both_succeed(rows: Table, *families: str) -> Finding:
-    rows = with_paper_probe(rows)
-    variants = side_by_side(rows, *families)
-    parts = [at_level(rows, v, 2, low=0.75, probe=PAPER) for v in variants]
-    parts += [at_level(rows, v, 0, low=SEEN, probe=PAPER) for v in variants]
-    return Finding(tuple(parts), beside(rows, variants))
-
-
-@claim("G4", "A, Fig 3c and d", faithful=False, deviations=DEVIATIONS)
-def continuous_succeed(rows: Table) -> Finding:
-    """MAR and DiT succeed in the paper's setting.
-
-    Expected: level 2 >= 0.75 and seen >= 0.7 for both; late means, paper's linear probe (mean over
-    its seeds) (paper: 0.821, 0.848)"""
-    return both_succeed(rows, "mar", "dit")
-
-
 @claim("G5", "A, Fig 2", faithful=False, deviations=DEVIATIONS)
 def tokenizers_alike(rows: Table) -> Finding:
     """DiT composes on VAE and on VQ latents in the paper's setting.
 
     Expected: level 2 >= 0.75 and seen >= 0.7 for both; late means, paper's linear probe (mean over
     its seeds) (paper: 0.834, 0.848)"""
-    return both_succeed(rows, "dit", "dit on vae")
-
-
-@claim("G2", "A, Fig 3a", faithful=False, deviations=DEVIATIONS)
-def maskgit_fails(rows: Table) -> Finding:
-    """MaskGIT fails at level 2 in the paper's setting.
-
-    Expected: level 2 <= 0.15; seen >= 0.7 for both, DiT >= 0.5 at level 2; late means, paper's
-    linear probe (mean over its seeds) (paper: 0.006, 0.866, 0.848)"""
     rows = with_paper_probe(rows)
-    maskgit, dit = variants = side_by_side(rows, "maskgit", "dit")
-    parts = (
-        at_level(rows, maskgit, 2, high=0.15, probe=PAPER),
-        at_level(rows, maskgit, 0, low=SEEN, probe=PAPER),
-        at_level(rows, dit, 2, low=0.5, probe=PAPER),
-        at_level(rows, dit, 0, low=SEEN, probe=PAPER),
-    )
-    return Finding(parts, beside(rows, variants))
-
-
-@claim("G3", "A, Fig 3b", faithful=False, deviations=DEVIATIONS)
-def mixture_head_lifts(rows: Table) -> Finding:
-    """Replacing only the categorical head by a mixture of Gaussians lifts level 2.
-
-    Expected: level 2 of GIVT - level 2 of MaskGIT >= 0.5, seen >= 0.7 for GIVT; late means,
-    paper's linear probe (mean over its seeds) (paper: 0.697, 0.006)"""
-    rows = with_paper_probe(rows)
-    givt, maskgit = variants = side_by_side(rows, "givt", "maskgit")
-    more, less = (per_seed(rows, v, 2, late, PAPER) for v in variants)
-    both = sorted(more.keys() & less.keys())
-    if not both:
-        raise LookupError(f"{givt} and {maskgit} have no seed in common")
-    lift = rate_difference([more[s] for s in both], [less[s] for s in both])
-    seen = at_level(rows, givt, 0, low=SEEN, probe=PAPER)
-    return Finding(
-        (Part(f"{givt} - {maskgit}, level 2", lift, 0.5, 1.0), seen), beside(rows, variants)
-    )
+    variants = side_by_side(rows, "dit", "dit on vae")
+    parts = [at_level(rows, v, 2, low=0.75, probe=PAPER) for v in variants]
+    parts += [at_level(rows, v, 0, low=SEEN, probe=PAPER) for v in variants]
+    return Finding(tuple(parts), beside(rows, variants))
 
 
 def gate_values(rows: Table) -> dict[str, tuple[list[float], list[float]]]:

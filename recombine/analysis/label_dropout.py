@@ -1,6 +1,7 @@
 """What the claims of `label-dropout` measure: late means at level 2 by the paper's probe, the mean
-over its seeds. Regions were written down after the first seed and before the second; those of G15
-before any of its runs with `guidance`."""
+over its seeds. D1 to D3 are the paper's, with all labels given; their regions are those of the fact
+sheet, written before any run. Those of G6 to G10 were written down after the first seed and before
+the second; those of G15 before any of its runs with `guidance`."""
 
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, claim
@@ -30,6 +31,39 @@ def beside(rows: Table, *variants: str) -> Measured:
 
 def seen(rows: Table, *variants: str) -> tuple:
     return tuple(at_level(rows, v, 0, low=SEEN, probe=PAPER) for v in variants)
+
+
+@claim("D1", "A, Fig 3a", faithful=False, deviations=DEVIATIONS)
+def maskgit_fails(rows: Table) -> Finding:
+    """MaskGIT, which predicts categories, fails at level 2.
+
+    Expected: level 2 <= 0.15 and seen >= 0.7; late means, paper's linear probe (mean over its
+    seeds) (paper: 0.006, 0.866)"""
+    rows = with_paper_probe(rows)
+    part = at_level(rows, "maskgit", 2, high=0.15, probe=PAPER)
+    return Finding((part, *seen(rows, "maskgit")), beside(rows, "maskgit"))
+
+
+@claim("D2", "A, Fig 3b", faithful=False, deviations=DEVIATIONS)
+def mixture_head_lifts(rows: Table) -> Finding:
+    """Replacing only the categorical head by a mixture of Gaussians lifts level 2.
+
+    Expected: level 2 of GIVT - level 2 of MaskGIT >= 0.5, seen >= 0.7 for both; late means, paper's
+    linear probe (mean over its seeds) (paper: 0.697 against 0.006)"""
+    rows, both = with_paper_probe(rows), ("givt", "maskgit")
+    part = gain_of(rows, *both, 0.5, probe=PAPER)
+    return Finding((part, *seen(rows, *both)), beside(rows, *both))
+
+
+@claim("D3", "A, Fig 3c and d", faithful=False, deviations=DEVIATIONS)
+def continuous_succeed(rows: Table) -> Finding:
+    """MAR and DiT succeed too: masking against denoising does not decide it.
+
+    Expected: level 2 >= 0.75 and seen >= 0.7 for both; late means, paper's linear probe (mean over
+    its seeds) (paper: 0.821, 0.848)"""
+    rows, both = with_paper_probe(rows), ("mar", "dit")
+    parts = tuple(at_level(rows, name, 2, low=0.75, probe=PAPER) for name in both)
+    return Finding((*parts, *seen(rows, *both)), beside(rows, *both))
 
 
 @claim("G6", "A, Fig 3a", faithful=False, deviations=DEVIATIONS)
@@ -115,6 +149,9 @@ def whole_labels_left_out(rows: Table) -> Finding:
 
 
 CLAIMS = (
+    maskgit_fails,
+    mixture_head_lifts,
+    continuous_succeed,
     maskgit_fails_with_dropout,
     maskgit_composes_without_dropout,
     dropout_destroys_composition_in_dit,
