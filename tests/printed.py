@@ -1,5 +1,6 @@
 """What the pages print for a shell, carried out small and in this process."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import Any
 
 import recombine.api
 from recombine.cli import app
-from recombine.overrides import override
+from recombine.overrides import leaves, override
 from recombine.pipeline.engines import find_engine
 from recombine.pipeline.plan import Command
 from recombine.scoring import evaluate as scoring
+from recombine.studies import find
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 
@@ -25,11 +27,47 @@ def lines(text: str) -> list[list[str]]:
     return [call[1:] if call[0] == "$" else call for call in calls if call]
 
 
+LITTLE = {
+    "train.steps": 2,
+    "train.warmup": 1,
+    "tokenizer.steps": 1,
+    "detector.steps": 1,
+    "evaluation.samples": 2,
+    "evaluation.real": 4,
+    "evaluation.probe_steps": 1,
+    "evaluation.paper_probes": 1,
+    "evaluation.crowded": False,
+    "decoding.steps": 1,
+    "solver.steps": 1,
+    "locality.times": [0.5],
+    "families": ["maskgit", "dit"],
+    "variants": ["maskgit", "maskgit, dropout"],
+    "amounts": ["none", "wide"],
+    "ablations": ["base", "cool"],
+    "experiments": ["exp1", "exp2L"],
+    "bases": ["exp2L"],
+    "mlp_steps": 20,
+    "flow_seeds": 2,
+    "fit_steps": 10,
+    "sigmas": [0.3, 1.0, 10.0],
+    "lamp_samples": 5,
+}
+"""What is cut below smoke scale, where a study has it."""
+
+
+def little(study: str) -> list[str]:
+    """Flags that make a study smaller still: ends of paths that it has once."""
+    paths = [f".{path}" for path, _ in leaves(find(study).settings("smoke"))]
+    once = {end: sum(path.endswith(f".{end}") for path in paths) == 1 for end in LITTLE}
+    changes = [f"{end}={json.dumps(LITTLE[end])}" for end in LITTLE if once[end]]
+    return [word for change in changes for word in ("--set", change)]
+
+
 class Small:
     """The lines of a block, one by one. Studies, which take from seconds to hours, are planned as
-    printed: options, settings and engines are known, and the jobs of one seed are made; their own
-    tests carry their smoke scale out. All other commands are carried out; probes of one's own
-    pictures are trained for one update."""
+    printed: options, settings and engines are known, and the jobs of one seed are made;
+    test_printed_runs.py carries them out, smaller. All other commands are carried out; probes of
+    one's own pictures are trained for one update."""
 
     def __init__(self, monkeypatch: Any) -> None:
         monkeypatch.setattr(recombine.api, "run_command", self.run)

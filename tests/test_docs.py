@@ -92,8 +92,6 @@ def desk(tmp_path_factory) -> Path:
     make = blocks(DOCS / "own-data.md", "python")[0]
     subprocess.run([sys.executable, "-c", make], cwd=folder, check=True)
     shutil.copytree(folder / "cups", folder / "generated")
-    table = folder / "cups" / "factors.csv"  # bowl blue is what a model has not seen
-    table.write_text("".join(r for r in table.open() if "bowl,blue" not in r))
     shutil.copytree(ROOT / "results" / "colours", folder / "results" / "colours")
     (folder / "model.py").write_text(MODEL)
     return folder

@@ -135,8 +135,11 @@ def test_a_probe_that_cannot_read_real_pictures_is_refused(data, tmp_path):
 
 def test_the_split_is_a_column_a_list_or_what_the_data_lacks(data, tmp_path):
     every = make(tmp_path / "every", 60)
-    with pytest.raises(UsageError, match="nothing says which of them"):
+    with pytest.raises(UsageError, match="nothing says which of them") as refused:
         evaluated(draw, every, tmp_path / "o")
+    suggested = re.search(r"--split '(.*?)'", str(refused.value))[1]
+    tried = evaluated(draw, every, tmp_path / "o", split=suggested, n=1)
+    assert [r["words"] for r in tried.accuracy() if r["level"]] == ["bar green"]
     listed = evaluated(draw, every, tmp_path / "o", split="unseen: green bar; blue bar", n=2)
     assert [r["words"] for r in listed.accuracy() if r["level"]] == ["bar blue", "bar green"]
     table = pl.read_csv(every / "factors.csv")

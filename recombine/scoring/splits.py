@@ -48,9 +48,11 @@ def find_split(
     if data is not None and "split" in data[0].table.columns and len(there) == space.count:
         return _from_column("split", data)
     if len(there) == space.count:
+        last = space.describe(space.compositions[-1])
         raise UsageError(
-            "--split: there are real pictures of every composition, so nothing says which of them the "
-            "model was not trained on; write --split 'unseen: ...' or name a column"
+            f"--split: there are real pictures of all {space.count} compositions, so nothing says "
+            f"which of them the model was not trained on; list those, as in --split 'unseen: {last}', "
+            "or name a column that says train or test"
         )
     return Split(tuple(c for c in space.compositions if c in there))
 
