@@ -111,9 +111,22 @@ def test_rows_that_do_not_bear_on_it():
 EACH = st.sampled_from(("supported", "inconclusive", "contradicted"))
 
 
+def combined(own: list, needed: list = ()) -> str:
+    """The verdict of a claim with parts of these verdicts, and others that it needs."""
+    number = estimate(0.0, 1.0)
+    parts = [Part("own", number) for _ in own] + [Part("x", number, needed=True) for _ in needed]
+    return combine(tuple(parts), (*own, *needed))
+
+
+@given(st.lists(EACH, max_size=3), st.lists(EACH, max_size=3))
+def test_what_is_needed_speaks_against_a_claim_and_never_for_it(own, needed):
+    held = bool(own) and set(needed) <= {"supported"}
+    assert combined(own, needed) == (combined(own) if held else "inconclusive")
+
+
 @given(st.lists(EACH, min_size=1, max_size=5))
 def test_a_claim_is_supported_only_if_all_its_parts_are(parts):
-    verdict = combine(tuple(parts))
+    verdict = combined(parts)
     assert verdict in VERDICTS
     assert (verdict == "supported") == all(p == "supported" for p in parts)
     assert (verdict == "partly supported") == ("supported" in parts and set(parts) != {"supported"})

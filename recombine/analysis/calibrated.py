@@ -6,7 +6,7 @@ from typing import Any
 
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate
-from recombine.analysis.levels import at_level, seeds_of
+from recombine.analysis.levels import at_level, has_learned, seeds_of
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
 from recombine.analysis.paper_probe import beside as papers_beside
 from recombine.analysis.table import Table
@@ -63,7 +63,7 @@ def tokenizers_alike(rows: Table) -> Finding:
     rows = with_paper_probe(rows)
     variants = side_by_side(rows, "dit", "dit on vae")
     parts = [at_level(rows, v, 2, low=0.75, probe=PAPER) for v in variants]
-    parts += [at_level(rows, v, 0, low=SEEN, probe=PAPER) for v in variants]
+    parts += [has_learned(rows, v, SEEN, PAPER) for v in variants]
     return Finding(tuple(parts), beside(rows, variants))
 
 

@@ -2,10 +2,11 @@
 
 A claim measures its parts on the rows. A part is an estimate with its interval over seeds and the
 region in which it is expected, or a check that is exactly true or false. The verdict follows from
-the parts, here and nowhere else:
+the parts, here and nowhere else. A part may be needed, as that a model has learned what it saw: it
+speaks against a claim, never for it.
 
 - supported: enough seeds, and the interval of every part lies inside its region;
-- partly supported: some parts are supported;
+- partly supported: some parts are supported, and everything that is needed besides;
 - contradicted: an interval lies outside its region, in a set-up that is the paper's, over enough
   seeds;
 - inconclusive: everything else that was measured;
@@ -14,7 +15,7 @@ the parts, here and nowhere else:
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from recombine.analysis.estimates import Estimate
 from recombine.analysis.table import Table
@@ -40,12 +41,14 @@ Measured = dict[str, float | int | str | None]
 
 @dataclass(frozen=True)
 class Part:
-    """One number of a claim, and the region in which it is expected."""
+    """One number of a claim, and the region in which it is expected. `needed`: without it the claim
+    says nothing, but it does not support the claim either."""
 
     name: str
     estimate: Estimate
     low: float = -math.inf
     high: float = math.inf
+    needed: bool = False
 
     def __repr__(self) -> str:
         bounds = (f">= {self.low:g}", self.low), (f"<= {self.high:g}", self.high)
@@ -71,6 +74,7 @@ class Part:
             "n": self.estimate.n,
             "expected": [None if math.isinf(x) else x for x in (self.low, self.high)],
             "verdict": verdict,
+            **({"needed": True} if self.needed else {}),
         }
 
 
@@ -81,6 +85,7 @@ class Check:
 
     name: str
     holds: bool
+    needed: ClassVar[bool] = False
 
     def verdict(self, enough: int, faithful: bool) -> Verdict:
         if self.holds:
@@ -193,16 +198,22 @@ def assess(claim: Claim, rows: Table, scale: str, run_minutes: float = 0.0) -> A
         return Assessment(claim, "smoke", finding, each)
     if claim.trained and scale != "full":
         return Assessment(claim, "inconclusive", finding, each, "a verdict needs full scale")
-    return Assessment(claim, combine(each), finding, each, _note(claim, finding, enough))
+    return Assessment(
+        claim, combine(finding.parts, each), finding, each, _note(claim, finding, enough)
+    )
 
 
-def combine(parts: tuple[Verdict, ...]) -> Verdict:
+def combine(parts: tuple[Part | Check, ...], verdicts: tuple[Verdict, ...]) -> Verdict:
     """The verdict of a claim from those of its parts."""
-    if parts and all(p == "supported" for p in parts):
+    each = list(zip(parts, verdicts, strict=True))
+    own = [verdict for part, verdict in each if not part.needed]
+    if not own or any(part.needed and verdict != "supported" for part, verdict in each):
+        return "inconclusive"
+    if all(verdict == "supported" for verdict in own):
         return "supported"
-    if "supported" in parts:
+    if "supported" in own:
         return "partly supported"
-    return "contradicted" if "contradicted" in parts else "inconclusive"
+    return "contradicted" if "contradicted" in own else "inconclusive"
 
 
 def _note(claim: Claim, finding: Finding, enough: int) -> str:

@@ -5,7 +5,7 @@ the second; those of G15 before any of its runs with `guidance`."""
 
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, claim
-from recombine.analysis.levels import at_level, gain_of
+from recombine.analysis.levels import at_level, gain_of, has_learned
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.paper_probe import beside as papers_beside
 from recombine.analysis.table import Table
@@ -30,7 +30,7 @@ def beside(rows: Table, *variants: str) -> Measured:
 
 
 def seen(rows: Table, *variants: str) -> tuple:
-    return tuple(at_level(rows, v, 0, low=SEEN, probe=PAPER) for v in variants)
+    return tuple(has_learned(rows, v, SEEN, PAPER) for v in variants)
 
 
 @claim("D1", "A, Fig 3a", faithful=False, deviations=DEVIATIONS)

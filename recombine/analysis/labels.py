@@ -7,7 +7,7 @@ from statistics import fmean
 from recombine.analysis.calibrated import SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate
-from recombine.analysis.levels import Curve, at_level, best, gain_of, late, seeds_of
+from recombine.analysis.levels import Curve, at_level, best, gain_of, has_learned, late, seeds_of
 from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
 from recombine.analysis.table import Table
 
@@ -36,7 +36,7 @@ def completeness_orders(rows: Table) -> Finding:
         gain_of(rows, "values", "classes", 0.1, probe=PAPER),
         gain_of(rows, "classes", "classes, dropout", 0.1, probe=PAPER),
         gain_of(rows, "classes", "values, dropout", 0.1, probe=PAPER),
-        *(at_level(rows, v, 0, low=SEEN, probe=PAPER) for v in PAPERS),
+        *(has_learned(rows, v, SEEN, PAPER) for v in PAPERS),
     )
     return Finding(parts, beside(rows, PAPERS))
 

@@ -1,6 +1,7 @@
 """From accuracy rows to one number per level: per seed first, then over seeds."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -137,6 +138,11 @@ def at_level(
     """A part of a claim: the late accuracy of a variant at a level lies in a region."""
     name = f"{variant}, {level_name(level)}"
     return Part(name, accuracy(rows, variant, level, **by), low, high)
+
+
+def has_learned(rows: Table, variant: str, least: float, probe: str | None = None) -> Part:
+    """What claims on composition need: the late accuracy of a variant on what it has seen."""
+    return replace(at_level(rows, variant, 0, low=least, probe=probe), needed=True)
 
 
 def gain_of(

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from recombine.analysis.calibrated import SEEN
 from recombine.analysis.claims import Finding, Measured, claim
-from recombine.analysis.levels import at_level, gain_of
+from recombine.analysis.levels import at_level, gain_of, has_learned
 from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
 from recombine.analysis.table import Table
 
@@ -50,7 +50,7 @@ def auxiliary_loss_repairs(rows: Table) -> Finding:
     parts = (
         gain_of(rows, "jepa", "maskgit", 0.25, probe=PAPER),
         at_level(rows, "maskgit", 2, high=0.15, probe=PAPER),
-        *(at_level(rows, v, 0, low=SEEN, probe=PAPER) for v in ("maskgit", "jepa")),
+        *(has_learned(rows, v, SEEN, PAPER) for v in ("maskgit", "jepa")),
     )
     return Finding(parts, beside(rows, PAPERS) | spreads(rows, "jepa"))
 

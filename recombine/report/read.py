@@ -90,6 +90,7 @@ class PartEntry(Struct):
     n: int | None = None
     expected: tuple[float | None, float | None] = (None, None)
     holds: bool | None = None
+    needed: bool = False
 
 
 class Sensitivity(Struct):

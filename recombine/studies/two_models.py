@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.analysis.claims import Claim, Finding
-from recombine.analysis.levels import at_level, measured
+from recombine.analysis.levels import at_level, has_learned, measured
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.nets.unet import UNetConfig
@@ -108,7 +108,7 @@ def one_composes(rows: Table) -> Finding:
     parts = (
         at_level(rows, WITH, 2, low=0.7),
         at_level(rows, WITHOUT, 2, high=0.3),
-        *(at_level(rows, name, 0, low=0.7) for name in (WITH, WITHOUT)),
+        *(has_learned(rows, name, 0.7) for name in (WITH, WITHOUT)),
     )
     return Finding(parts, measured(rows, {WITH: None, WITHOUT: None}))
 
