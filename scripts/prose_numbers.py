@@ -1,11 +1,14 @@
 """Numbers in the sentences of docs/*.md, from results/. `0.56<!-- C1: color 0.1: high -->`: that
 value of what claim C1 measured, with as many decimals as stand there; `1,500<!-- concept-space:
-recipe.train.steps -->`: that setting of the study's run. `make readme` writes them anew."""
+recipe.train.steps -->`: that setting of the study's run; `390<!-- seed-pairs: pairs -->`: what
+scripts/seed_pairs.py counts. `make readme` writes them anew."""
 
 import json
 import re
 from pathlib import Path
 from typing import Any
+
+import seed_pairs
 
 CITED = re.compile(r"(-?\d[\d,]*(?:\.(\d+))?)<!-- ([\w-]+): ([^>]+?) -->")
 PLAIN = re.compile(r"(?<![\w.^])-?\d+\.\d+(?!\w|\.\d|<!--)")
@@ -33,6 +36,8 @@ def filled_numbers(text: str, claims: dict[str, dict[str, Any]], results: Path) 
 def value_of(source: str, name: str, claims: dict[str, dict[str, Any]], results: Path) -> float:
     if source in claims:
         return claims[source]["measured"][name]
+    if source == "seed-pairs":
+        return seed_pairs.measured(results)[name]
     value = json.loads((results / source / "study.json").read_text())["settings"]
     for key in name.split("."):
         value = value[int(key)] if isinstance(value, list) else value[key]

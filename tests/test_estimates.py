@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln, stdtrit
+from scipy.stats import binom
 
 from recombine.analysis.estimates import (
     Estimate,
@@ -27,7 +29,15 @@ from recombine.analysis.estimates import (
 )
 from recombine.metrics.intervals import wilson
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
+import coverage
+import level_coverage
+from prose_numbers import uncited
+
 DOCS = Path(__file__).parents[1] / "docs" / "statistics.md"
+LOWEST = "0.88"
+"""Coverage of differences, as the docs say it."""
 EDGES = st.sampled_from([0.0, 1.0, 0.5, 0.99, 0.01])
 SHARE = st.one_of(EDGES, st.floats(0, 1))
 SHARES = st.lists(SHARE, min_size=2, max_size=9)
@@ -121,6 +131,51 @@ def test_the_docs_name_how_many_perfect_seeds_support_a_bound():
     for least, n in zip((0.75, 0.9, 0.95), map(int, said.groups()), strict=True):
         assert not rate([1] * (n - 1)).inside(least, 1)
         assert rate([1] * n).inside(least, 1)
+
+
+def covered_all_or_nothing(seeds: int) -> np.ndarray:
+    """How often the interval holds mu, for each mu: every seed is at exactly 0 or 1, so the number
+    of seeds at 1 says all."""
+    mu, ones = np.linspace(0.001, 0.999, 999), np.arange(seeds + 1)
+    low, high = rate_intervals((np.arange(seeds) < ones[:, None]).astype(float)).T[:, :, None]
+    return (binom.pmf(ones[:, None], seeds, mu) * ((low <= mu) & (mu <= high))).sum(axis=0)
+
+
+def cells(text: str) -> set[str]:
+    """The numbers in the tables of a page."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return set(re.findall(r"\d+\.\d+", " ".join(lines)))
+
+
+def test_numbers_in_the_sentences_of_the_docs_are_computed_or_stand_in_a_table():
+    perfect = [
+        rate_intervals(np.ones((1, 5)), RateModel(**how))[0, 0]
+        for how in ({"prior": 0.75}, {"least": 0.3}, {})
+    ]
+    rare = [covered_all_or_nothing(n) for n in (3, 5, 9)]
+    averages = [c.mean() for c in rare]
+    worst = min(c.min() for c in rare)
+    computed = {f"{x:.2f}" for x in (*perfect, min(averages), max(averages), worst)}
+    computed |= {f"{x:.2f}" for x in ends(mean([3, 3, 3]))} | {"3.00"}
+    assert {"0.71", "0.89", "0.78", "0.90", "0.68", "2.28", "3.72"} <= computed
+    chosen = {"0.05", "0.3", "0.5", "0.75", "0.80", "0.95", "2.5"}
+    """Priors, bounds as examples, half units."""
+    text = DOCS.read_text()
+    assert uncited(text) <= computed | chosen | cells(text) | {LOWEST}
+
+
+@pytest.mark.slow
+def test_tables_of_coverage_in_the_docs_are_those_of_their_scripts(monkeypatch):
+    """Of the first one the rows of 3 seeds, of differences the first row: they are simulated
+    first."""
+    said = DOCS.read_text().splitlines()
+    monkeypatch.setattr(coverage, "SEEDS", (3,))
+    monkeypatch.setattr(coverage, "METHODS", {"rate": coverage.hierarchical(RateModel())})
+    found, width = coverage.measured(2000)
+    lines = [*coverage.situations(found[0], width[0]), *level_coverage.table(250)]
+    assert not [line for line in lines if line not in said], "python scripts/coverage.py 2000"
+    *_, first = islice(coverage.differences(1000), 3)
+    assert min(re.findall(r"(\d\.\d\d) \(", first)) == LOWEST
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 9])
