@@ -29,7 +29,7 @@ TEXTS = (
     "two colours are close ([C1]). Asking for a colour beyond blue gives the right picture at a time "
     "of training when the plain prompt still fails, in a share of runs of [C4: share of runs with "
     "overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
-    "**Preliminary (2 seeds), as in paper B: to place more objects than in training, condition or "
+    "**Preliminary (3 seeds), as in paper B: to place more objects than in training, condition or "
     "network must be local.** Trained on scenes of 1 to 3 objects, a U-Net that is given a map of all "
     "locations places [S1: K_max of exp1] objects in half of its samples ([S1]; B: 7); a map of one "
     "[S2: K_max of exp2] ([S2]; B: 2), a list [S3: K_max of exp3] ([S3]; B: 3). Where each pixel sees "
