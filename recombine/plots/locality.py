@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from recombine.analysis.scenes import Point, able, correlation, last, points, usual, variants_of
+from recombine.analysis.scenes import (
+    OTHER_NOISE,
+    Point,
+    able,
+    correlation,
+    last,
+    points,
+    usual,
+    variants_of,
+)
 from recombine.analysis.table import Table
 from recombine.metrics.locality import RADIUS
 from recombine.metrics.locality_map import DECADES, LocalityMap
@@ -34,7 +43,7 @@ def scatter(rows: Table, folder: Path) -> Figure:
         "Each point is a run at a checkpoint: how local it is in its conditions (mean over noise "
         "levels), and by how much its K_max exceeds the largest number of objects in training. "
         "Larger and fuller points are later in training; a line joins the checkpoints of one run; "
-        "circles were trained on one to three objects. Points are moved a little up or down so "
+        "circles were trained on one to three objects, all with the same noise levels. Points are moved a little up or down so "
         "that they do not cover each other.",
     )
     shown = points(rows)
@@ -68,6 +77,8 @@ def journey(axis: Any, run: list[Point], shift: float) -> None:
 
 def shape(variant: str) -> str:
     """Experiments that share a colour have different shapes."""
+    if variant.endswith(OTHER_NOISE):
+        return "D"
     return "o" if variant in NAMES else "s" if variant.endswith("1 object") else "^"
 
 
