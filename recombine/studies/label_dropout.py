@@ -7,7 +7,8 @@ all labels, with dropout of each factor (`dropout`) and of all together (`guidan
 else alike and as in the authors' development code: class labels, 1e-4 (the first 8,000 updates,
 over which their rate hardly falls), neither clipped nor averaged, 1,500 pictures of a composition,
 in the world that the paper's curves imply (`Shapes2D.calibrated`). MaskGIT, GIVT and MAR share a
-transformer of 7 layers of 128 with labels as tokens; DiT has 7 of 448 with adaLN. If the output
+transformer of 7 layers of 128 with labels as tokens; DiT has 7 of 448 with adaLN, and is also
+trained on the latents of a VAE, with all labels. If the output
 decides, the three continuous families compose with dropout too; if dropout decides, none does.
 
 Run: `recombine run label-dropout --scale full` (on a GPU), `--scale laptop` (MaskGIT with and
@@ -33,11 +34,11 @@ SETUPS = {
     "givt": "givt sure, tokens, small",
     "mar": "mar, tokens, small",
     "dit": "dit",
+    "dit on vae": "dit on vae",
 }
 """Each family in the names of `calibrated`."""
-
-
 ENDINGS = ("", ", dropout", ", guidance")
+FOUR = ("maskgit", "givt", "mar", "dit")
 
 
 @config("settings/label-dropout")
@@ -46,7 +47,7 @@ class LabelDropout:
     out."""
 
     base: Calibrated = field(default_factory=Calibrated)
-    variants: tuple[str, ...] = tuple(f + ending for f in SETUPS for ending in ENDINGS)
+    variants: tuple[str, ...] = (*(f + e for f in FOUR for e in ENDINGS), "dit on vae")
 
     def recipes(self) -> dict[str, Recipe]:
         return {name: self._recipe(name) for name in self.variants}
