@@ -54,7 +54,7 @@ from recombine.pipeline.worker import carry_out
 from recombine.plots.circuits import figures
 from recombine.plots.heads import polysemantic_layers
 from recombine.rng import seeded
-from recombine.runs.circuits import CircuitRun, Opening, open_model
+from recombine.runs.circuits import CircuitRun, Opening, accuracies, in_turn, open_model
 from recombine.runs.models import Model, ModelRun
 from recombine.runs.recipe import Evaluation, Recipe
 from recombine.studies import circuits
@@ -462,6 +462,10 @@ def test_opening_a_model_gives_the_same_rows_twice_and_leaves_it_as_it_was(tmp_p
     counts = {kind: sum(r["kind"] == kind for r in rows) for kind in ("head", "overlap", "unit")}
     assert counts == {"head": 2 * 2 * 3, "overlap": 36 * 2, "unit": 6}
     assert all(r["sensitivity"] > 0 for r in rows if r["kind"] == "head")
+    known = in_turn(model, 16)
+    for given, share in ((known, 1), (1 - known, 0)):
+        monkeypatch.setattr(Oracle, "__call__", lambda self, images, said=given: said)
+        assert accuracies(model, 2).tolist() == [share] * 3
     assert all(torch.equal(v, before[k]) for k, v in model.net.state_dict().items())
     assert all(p.grad is None for p in model.net.parameters())
     assert hooks(model.net) == 0

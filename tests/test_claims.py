@@ -23,6 +23,7 @@ from recombine.analysis.claims import (
 from recombine.analysis.claims import claim as declared
 from recombine.analysis.estimates import Estimate
 from recombine.analysis.table import Table
+from recombine.studies import NAMES, find
 
 
 def estimate(low: float, high: float, n: int = 5) -> Estimate:
@@ -260,3 +261,10 @@ def test_a_verdict_for_every_part_or_none_at_all():
     odd = Assessment(claim(), "supported", Finding((Check("c", True),)), ())
     with pytest.raises(ValueError, match="shorter"):
         odd.json("s", "full", 5, {})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_claims_on_trained_models_say_so_and_no_others(name):
+    """These alone need five seeds; a study that trains says how many minutes a run takes."""
+    study = find(name)
+    assert {claim.trained for claim in study.claims} <= {study.run_minutes > 0}

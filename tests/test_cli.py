@@ -195,6 +195,7 @@ def test_a_folder_is_checked_and_nothing_is_written(call, tmp_path):
     code, out, _ = call("check", tmp_path)
     assert (code, sorted(tmp_path.iterdir())) == (0, before)
     assert "shape disc/cone; pictures of 2 of 2 compositions" in out
+    assert "size: 16 x 16;" in out
     refused(call("check", tmp_path / "nowhere"), "there is no such folder")
 
 

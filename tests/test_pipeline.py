@@ -4,6 +4,7 @@ interrupted."""
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from recombine.config import UsageError, config
 from recombine.pipeline.executor import execute, is_finished, obtain
 from recombine.pipeline.job import Job, Task, ancestors, described, digest_of, folder_of
 from recombine.pipeline.plan import Command, missing, planned, ready, titles
-from recombine.pipeline.run import collect, run
+from recombine.pipeline.run import _sweep_plans, collect, run
 from recombine.pipeline.worker import carry_out
 from recombine.runtime import Pace, Runtime, in_words
 from recombine.store import RunFolder
@@ -463,3 +464,15 @@ def test_progress_names_the_study_and_the_run_in_words(study, tmp_path):
     assert set(ancestors(plan.tasks)) == set(named)
     assert all(title.startswith(f"{plan.study.name}: ") for title in named.values())
     assert not any(digest_of(task)[:6] in title for task, title in named.items())
+
+
+def test_plans_of_this_command_and_of_dead_ones_are_swept_and_no_others(tmp_path):
+    here = f"local.{socket.gethostname()}"
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    gone = [f"{here}.{os.getpid()}.1", f"{here}.{ended.pid}.1"]
+    kept = [f"{here}.{os.getppid()}.1", f"local.elsewhere.{os.getpid()}.1", "slurm.1"]
+    for name in (*gone, *kept):
+        (tmp_path / ".plans" / name).mkdir(parents=True)
+    _sweep_plans(tmp_path)
+    assert sorted(p.name for p in (tmp_path / ".plans").iterdir()) == sorted(kept)

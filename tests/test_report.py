@@ -443,3 +443,9 @@ def test_on_a_terminal_the_table_fits_and_strangers_steer_nothing(
     plain = re.sub(r"\x1b\[[\d;]*m", "", text)
     assert "\x1b" not in plain
     assert max(map(len, plain.splitlines())) <= width
+
+
+def test_a_mean_score_needs_all_scores_and_takes_an_interval_that_is_missing_for_the_score_itself():
+    assert training.mean_score([[0.2, 0.1, 0.3], [0.4, None, None]]) == [0.3, 0.25, 0.35]
+    for lacking in ([], [None], [[0.2, 0.1, 0.3], None], [[0.2, 0.1, 0.3], [None, None, None]]):
+        assert training.mean_score(lacking) is None

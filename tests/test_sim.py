@@ -160,3 +160,20 @@ def test_networks_of_a_batch_do_not_touch_each_other():
 def test_nonsense_is_named(given, message):
     with pytest.raises(ValueError, match=message):
         IdentityMapping(**given)
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_what_is_watched_on_the_way_is_what_training_so_long_would_give(every):
+    net, task = mlp.MLP(2, 2), IdentityMapping((1.0, 2.0), 0.3)
+    data, layers = (
+        mlp.batches(task.concepts(64, 1, seeded(0, "data")), 32),
+        net.init(1, seeded(0, "init")),
+    )
+    noted: list[int] = []
+    steps, watched = mlp.train(
+        net, layers, data, task.probe[None], 7, 0.05, every, note=noted.append
+    )
+    assert steps.tolist() == [0, *noted] == list(range(0, 8, every))
+    for step, answer in zip(noted, watched[:, 1:].unbind(1), strict=True):
+        _, alone = mlp.train(net, layers, data, task.probe[None], step, 0.05, step)
+        assert torch.equal(alone[:, -1], answer)
