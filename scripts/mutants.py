@@ -86,7 +86,7 @@ EQUIVALENT = (
     ("config", "zip(value, items, strict=True)", "True -> False", "lengths were compared before"),
 )
 """(module, part of the line, "before -> after", why no test can tell the difference)."""
-MOST = 40.0
+MOST = 20.0
 """Seconds for the tests of one fault: they are taken, the quickest first, until they take so long."""
 
 

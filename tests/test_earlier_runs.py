@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recombine.config import _TAGS, default_of, to_json
-from recombine.pipeline.job import digest_of
+from recombine.pipeline.job import Task, digest_of
 from recombine.studies import NAMES, find
 from recombine.studies.study import SCALES
 
@@ -53,6 +53,13 @@ def test_no_default_has_changed():
     now = defaults()
     for tag, held in json.loads(LISTED.read_text())["defaults"].items():
         assert held.items() <= now.get(tag, {}).items(), (tag, __doc__)
+
+
+def test_what_a_child_can_open_leaves_weights_and_nothing_else_does():
+    known = [_TAGS[tag] for tag in defaults()]
+    own = [cls for cls in known if issubclass(cls, Task)]
+    assert len(own) > 20
+    assert [c.tag for c in own if c.weights] == [c.tag for c in own if c.open is not Task.open]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@ import json
 import os
 import pickle
 import re
+import struct
 import time
+import zlib
 from pathlib import Path
 
 import polars as pl
@@ -327,6 +329,16 @@ def bomb(root: Path) -> None:
     Image.new("1", (13000, 13000)).save(root / "b.png")
 
 
+def larger_bomb(root: Path) -> None:
+    """A header alone, of so many pixels that the decoder itself refuses."""
+    parts = [b"\x89PNG\r\n\x1a\n"]
+    size = struct.pack(">IIBBBBB", 50_000, 50_000, 1, 0, 0, 0, 0)
+    for name, held in ((b"IHDR", size), (b"IDAT", b"")):
+        parts += [struct.pack(">I", len(held)), name, held]
+        parts += [struct.pack(">I", zlib.crc32(name + held))]
+    (root / "b.png").write_bytes(b"".join(parts))
+
+
 HOSTILE = {
     "row 2, 'b.png', is not a regular file": pipe,
     "row 2, 'b.png', is a link out of the folder": link("../outside.png"),
@@ -334,6 +346,7 @@ HOSTILE = {
     "row 2 names '../outside.png', which is not inside": rewrite("b.png", "../outside.png"),
     "row 2 names '/dev/zero', which is not inside the folder": rewrite("b.png", "/dev/zero"),
     "169,000,000 pixels, more than the 50,000,000 that are allowed": bomb,
+    "pixels, more than the 50,000,000 that are allowed": larger_bomb,
     "row 2 has '1e39' in column 'color.r'": rewrite("0.7", "1e39"),
     "row 2 has '-inf' in column 'color.r'": rewrite("0.7", "-inf"),
     "row 2 names 'b.png', and there is no such file": link("gone.png"),

@@ -136,3 +136,10 @@ def test_a_path_lasts_as_long_as_it_says_and_arrives(weak):
     found = path(Signals(("x", "y"), (weak, 1.0), (0.0, 0.0)), horizon=7.0)
     assert float(found.t[-1]) == pytest.approx(7.0 / weak**2, rel=0.01)
     assert float((found.share[-1] - 1).abs().max()) < 0.01
+
+
+def test_a_ratio_flips_where_it_passes_through_one_and_nowhere_else():
+    assert flip(lambda x: x / 0.3, 0.1, 1.0) == pytest.approx(0.3, abs=1e-3)
+    assert flip(lambda x: 0.3 / x, 0.1, 1.0) == pytest.approx(0.3, abs=1e-3)
+    assert flip(lambda x: 1.1 + x, 0.1, 1.0) is None
+    assert flip(lambda x: 0.3 * x, 0.1, 1.0) is None

@@ -31,7 +31,7 @@ from recombine.analysis.table import Table, read_table, write_table
 from recombine.config import UsageError
 from recombine.report import render, training, write_site, write_study
 from recombine.report.bars import bar
-from recombine.report.claims import claim_files, print_claims, read_claims
+from recombine.report.claims import NARROW, claim_files, print_claims, read_claims
 from recombine.report.page import contrast
 from recombine.report.page import real as real_accuracy
 from recombine.report.read import ClaimEntry, Factor, PartEntry, Space, StudyEntry, read_results
@@ -435,7 +435,7 @@ def test_on_a_terminal_the_table_fits_and_strangers_steer_nothing(
     claim(folder, statement=evil, id="S1\t", note=evil, measured={evil: evil})
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    print_claims([folder / "claims.json"], brief)
+    print_claims([folder / "claims.json"], *[True] * brief)
     text = capsys.readouterr().out
     assert "\u202e" not in text
     assert "owned\x07" not in text
@@ -443,6 +443,7 @@ def test_on_a_terminal_the_table_fits_and_strangers_steer_nothing(
     plain = re.sub(r"\x1b\[[\d;]*m", "", text)
     assert "\x1b" not in plain
     assert max(map(len, plain.splitlines())) <= width
+    assert ("expected" in plain.splitlines()[0]) == (width >= NARROW and not brief)
 
 
 def test_a_mean_score_needs_all_scores_and_takes_an_interval_that_is_missing_for_the_score_itself():

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import torch
 from figure_reader import drawn
+from PIL import Image
 from scene_rows import carried_out, detector_rows, note, verdict
 from tiny import QUIET
 
@@ -328,6 +329,10 @@ def test_a_run_leaves_counts_locality_maps_and_sheets(ran):
         samples = ran / "runs" / mine.where(kind="count").column("run")[0] / "samples"
         names = {"step_00000002.png", "step_00000004.png", "crowded.png", "maps.png"}
         assert {p.name for p in samples.iterdir()} == names
+        with Image.open(samples / "step_00000004.png") as sheet:
+            each = (sheet.width / SMOKE.recipe.evaluation.samples, sheet.height / 3)
+            assert each[0] == each[1], "a row of pictures for each number of locations"
+            assert sheet.mode == "RGB"
     near = rows.where(kind="near", variant="exp1").column("n")
     assert sum(near) == 2 * (1 + 2 + 3), "every location is in one of the rows"
     figures = {s: read_json(ran / s / "study.json")["figures"] for s in ("length", "locality")}
