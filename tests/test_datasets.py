@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import tarfile
 import time
 import tracemalloc
@@ -194,7 +195,7 @@ def test_ids_are_left_out_and_spellings_merged_with_a_note(tmp_path):
     for i in range(12):
         (tmp_path / f"{i}.png").write_bytes(png(i))
     rows = [
-        {"path": f"{i}.png", "uuid": f"u{i}", "color": ("Red", "red ", "blue")[i % 3]}
+        {"path": f"{i}.png", "uuid": f"u{i}", "color": ("Red", "red ", "blue")[i % 3], "split": "a"}
         for i in range(12)
     ]
     pl.DataFrame(rows).write_csv(tmp_path / "labels.csv")
@@ -202,6 +203,7 @@ def test_ids_are_left_out_and_spellings_merged_with_a_note(tmp_path):
     names, notes = factor_columns(dataset)
     assert names == ("color",)
     assert "'uuid' is left out: 12 values in 12 rows" in notes[0]
+    assert notes[1:] == ["column 'split' is left out: it is no factor"]
     labels, merged = label(dataset, names)
     assert labels.space.factors[0].values == ("Red", "blue")
     assert "'Red', 'red' are read as the same" in merged[0]
@@ -271,3 +273,11 @@ def test_the_hub_needs_its_package_and_says_so():
         UsageError, match=r"hf:nobody/nothing: (needs the package|cannot be loaded)"
     ):
         open_dataset("hf:nobody/nothing")
+
+
+def test_numbers_a_little_outside_are_taken_for_the_nearest_and_more_are_refused():
+    found = as_rgb(np.array([[-0.1, 0.0, 0.5, 1.0, 1.2]]))
+    assert found.tolist() == [[[v] * 3 for v in (0, 0, 128, 255, 255)]]
+    for wrong in (-0.3, 1.3, math.nan):
+        with pytest.raises(ValueError, match="not in"):
+            as_rgb(np.array([[0.5, wrong]]))

@@ -110,3 +110,19 @@ def test_total_correlation_of_equal_and_of_independent_labels():
     coin = torch.randint(0, 2, (20_000, 2), generator=seeded(0, "coin"))
     assert total_correlation(coin) == pytest.approx(0, abs=1e-3)
     assert total_correlation(coin[:, [0, 0]]) == pytest.approx(1, abs=1e-3)
+
+
+LEAST = {"blocks": 2, "pixels": 1, "rest": 0, "modes": 2, "levels": 8, "sobol_points": 2}
+LEAST |= {"pictures": 2, "samples": 2, "steps": 2, "lamp_samples": 2, "fit_steps": 1, "grid": 3}
+LEAST |= {"lamps": 2}
+MOST = {"grid": 31, "lamps": 12}
+
+
+@pytest.mark.parametrize(
+    ("name", "edge", "beyond"),
+    [(n, v, v - 1) for n, v in LEAST.items()] + [(n, v, v + 1) for n, v in MOST.items()],
+)
+def test_settings_are_taken_up_to_the_edge_that_is_named_and_not_beyond(name, edge, beyond):
+    LocalScores(lit=(0, 1), **{name: edge})
+    with pytest.raises(ValueError, match=f"{name}|{edge}"):
+        LocalScores(lit=(0, 1), **{name: beyond})

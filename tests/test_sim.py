@@ -177,3 +177,13 @@ def test_what_is_watched_on_the_way_is_what_training_so_long_would_give(every):
     for step, answer in zip(noted, watched[:, 1:].unbind(1), strict=True):
         _, alone = mlp.train(net, layers, data, task.probe[None], step, 0.05, step)
         assert torch.equal(alone[:, -1], answer)
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_so_many_steps_of_sgd_are_so_much_gradient_flow(d):
+    """On the mean squared error of w against 1: each step is smaller by d / 2 than that of flow."""
+    lr, time, w = 1e-3, 1.5, torch.zeros(d, dtype=torch.float64, requires_grad=True)
+    for _ in range(round(sim.sgd_steps(time, lr, d))):
+        (slope,) = torch.autograd.grad((w - 1).square().mean(), w)
+        w = (w - lr * slope).detach().requires_grad_()
+    assert (1 - w).tolist() == pytest.approx([math.exp(-time)] * d, rel=1e-2)
