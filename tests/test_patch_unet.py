@@ -60,6 +60,13 @@ def test_every_cell_is_the_centre_of_its_own_patch():
     torch.testing.assert_close(net(X, T, LAYOUT)[:, :, 4:8, 8:12], alone)
 
 
+def test_how_many_patches_go_at_once_changes_nothing(monkeypatch):
+    net = opened()
+    whole = net(X, T, LAYOUT)
+    monkeypatch.setattr("recombine.nets.patch_unet.AT_ONCE", 3)
+    torch.testing.assert_close(net(X, T, LAYOUT), whole)
+
+
 def test_the_loss_is_that_of_one_patch_with_a_location_and_one_without():
     net, layout = opened(), LAYOUT.without(1)
     edm = Edm(patches=16)
