@@ -300,10 +300,21 @@ def _interrupted(number: int, frame: Any) -> None:
 def _stop_other(error: Exception) -> None:
     """Click's usage errors are one line and exit 2; a run that failed says so and exits 1."""
     if hasattr(error, "format_message"):
-        _stop(error.format_message(), 2)
+        said = error.format_message()
+        _stop(f"{said} {_allowed(said)}", 2)
     if type(error).__name__ in ("Diverged", "TaskFailed", "EngineError"):
         _stop(str(error), 1)
     raise error
+
+
+def _allowed(said: str) -> str:
+    """What may stand there, where the parser does not say it."""
+    if "'STUDY...'" in said:
+        return "`recombine list` shows all studies"
+    if not said.startswith("No such command"):
+        return ""
+    known = [c.name or getattr(c.callback, "__name__", "") for c in app.registered_commands]
+    return f"There are {', '.join(known)}"
 
 
 def _stop(text: str, status: int) -> None:

@@ -121,8 +121,9 @@ WRONG = [
     (("run", "composition", "--device", "cuda:7"), ("--device cuda:7", "CUDA device")),
     (("run", "composition", "--device", "abacus"), ("--device abacus", "auto, cpu, cuda, cuda:N")),
     (("run", "composition", "--nonsense"), ("--nonsense",)),
-    (("run",), ("STUDY",)),
-    (("dance",), ("dance",)),
+    (("run",), ("STUDY", "recombine list")),
+    (("dance",), ("dance", "list, run, claims")),
+    (("report", "nowhere"), ("nowhere: there is no such folder", "results")),
     (("bench", "nothing"), ("no benchmark 'nothing'", "step")),
 ]
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from recombine.config import UsageError
+from recombine.report.claims import shipped
 from recombine.report.page import Page, contrast, count, first_view, prepare, render_page
 from recombine.report.read import in_order
 from recombine.report.render import environment, write
@@ -14,6 +15,8 @@ def write_site(directory: Path) -> Path:
     file is written."""
     directory = Path(directory)
     folders = in_order(directory.glob("*/study.json"))
+    if not directory.is_dir():
+        raise UsageError(f"{directory}: there is no such folder; the shipped results: {shipped()}")
     if not folders:
         raise UsageError(f"{directory}: holds no study (no <study>/study.json)")
     templates = environment()

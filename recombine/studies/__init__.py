@@ -57,7 +57,8 @@ def find(name: str) -> "Study":
         return load(Path(name))
     if name not in NAMES:
         known = ["tour", *NAMES]
-        raise UsageError(f"no study {name!r}; there are {', '.join(known)}{nearest(name, known)}")
+        hint = nearest(name, known) or "."
+        raise UsageError(f"no study {name!r}{hint} There are {', '.join(known)}")
     return import_module(f"recombine.studies.{name.replace('-', '_')}").STUDY
 
 
