@@ -39,8 +39,9 @@ SYMBOLS = {
 }
 
 
-def environment() -> Environment:
-    loader = FileSystemLoader(HERE / "templates")
+def environment(*folders: Path) -> Environment:
+    """Templates of these folders, then of the report; base.html is the same for all pages."""
+    loader = FileSystemLoader([*folders, HERE / "templates"])
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     written = (
         number,

@@ -3,20 +3,23 @@
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
 
-from recombine.analysis.levels import level_name
 from recombine.plots.style import LEVELS
+from recombine.report.render import environment
 from recombine.scoring.score import by_level
 from recombine.scoring.sheet import ACROSS, FRAME, SIDE
 from recombine.store import Row, write_atomic
 
+HERE = Path(__file__).parent
+
 
 def render(template: str, **values: Any) -> str:
     """Autoescape is on: a name from somebody's folder is text, never markup."""
-    loader = FileSystemLoader(Path(__file__).parent)
-    made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"share": share, "level": level_name}
+    made = environment(HERE)
+    made.filters |= {"share": share}
+    own = (HERE / "page.css").read_text(encoding="utf-8")
+    made.globals |= {"css": made.globals["css"] + Markup(own), "js": ""}
     return made.get_template(template).render(**values)
 
 
