@@ -178,3 +178,16 @@ def test_variants_are_a_family_and_its_changes():
     for wrong in ("mar, large", "unet"):
         with pytest.raises(UsageError, match="none of"):
             made.variant(wrong)
+
+
+@pytest.mark.parametrize("change", calibrated.CHANGES)
+def test_every_change_gives_a_recipe_that_can_run(change):
+    settings, family = calibrated.settings("full"), "maskgit"
+    if change in ("ddpm", "weak signal"):
+        family = "dit"
+    made = settings.variant(f"{family}, {change}")
+    made.check()
+    assert made != settings.variant(family)
+    points = made.evaluation.checkpoints
+    if isinstance(points, tuple):
+        assert 0 <= min(points) <= max(points) == made.train.steps
