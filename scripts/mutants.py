@@ -83,6 +83,20 @@ EQUIVALENT = (
     ("config", "get_close_matches", "1 -> 2", "only the first is used"),
     ("config", "@lru_cache", "1024 -> 1025", "how much is remembered"),
     ("config", "@lru_cache", "1 -> 2", "how much is remembered"),
+    ("worlds/scenes/shot", "FUSED = 2**21", "2 -> 3", "how many rays are traced at once"),
+    ("nets/text_unet", "any(w <= 0 or w %", "0 -> 1", "a width of one leaves a remainder"),
+    ("metrics/scene_sheets", "LOCATED, MISSED", "1.0 -> 2.0", "colours are clipped at one"),
+    ("analysis/labels", 'zip(t.column("step")', "True -> False", "columns of one table"),
+    ("theory/swing_by_laws", 'seeded(0, "fields"', "0 -> 1", "what is checked holds for all draws"),
+    ("plots/local_scores_composed", "zip(axes, summary", "True -> False", "an axis for each"),
+    ("plots/swing_by_evidence", "right.text(10_200", "10200 -> 10201", "less than a pixel"),
+    (
+        "theory/mixtures",
+        "return self.mean[which] + (",
+        "self.mean[which] + (step if self.axes is None else torch.einsum('bde,be->bd', self.axes[which], step))"
+        " -> self.mean[which] - (step if self.axes is None else torch.einsum('bde,be->bd', self.axes[which], step))",
+        "the sign of noise whose law is even",
+    ),
     ("config", "zip(value, items, strict=True)", "True -> False", "lengths were compared before"),
 )
 """(module, part of the line, "before -> after", why no test can tell the difference)."""
