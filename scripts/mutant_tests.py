@@ -330,6 +330,16 @@ def exchange(path: Path, text: str) -> None:
                 one.__code__ = code
 
 
+def is_exchangeable(old: str, new: str) -> bool:
+    """Whether all functions still use the same names from around them: one that no longer says
+    `super()` cannot take the place of one that did."""
+    kept = [
+        {name: one.co_freevars for name, one in functions(compile(text, "", "exec"))}
+        for text in (old, new)
+    ]
+    return kept[0] == kept[1]
+
+
 def functions(code: CodeType) -> Iterator[tuple[str, CodeType]]:
     """The functions and methods of a module; not those inside of others."""
     for one in code.co_consts:

@@ -33,6 +33,7 @@ from mutant_tests import (
     block_at,
     files,
     imported,
+    is_exchangeable,
     tests_at,
     traced,
     verdict,
@@ -90,6 +91,9 @@ EQUIVALENT = (
     ("theory/swing_by_laws", 'seeded(0, "fields"', "0 -> 1", "what is checked holds for all draws"),
     ("plots/local_scores_composed", "zip(axes, summary", "True -> False", "an axis for each"),
     ("plots/swing_by_evidence", "right.text(10_200", "10200 -> 10201", "less than a pixel"),
+    ("limits", "default=2**63", "2 -> 3", "both are more than any machine has"),
+    ("worlds/scenes/trace", "1 / (ray + 1e-12)", "ray + 1e-12 -> ray - 1e-12", "no ray is so flat"),
+    ("plots/concept_order", "zip(axes[0], pairs", "True -> False", "an axis for each"),
     (
         "theory/mixtures",
         "return self.mean[which] + (",
@@ -230,13 +234,14 @@ class Trial:
             return Outcome(module, line, what, "equivalent", index)
         block = block_at(ast.parse(source), module, line)
         loaded = block is None or at_load(block, self.at_import)
+        anew = loaded or not is_exchangeable(source, text)
         tests = tests_at(self.tests, module, None if loaded else block, MOST)
         tests = {t: seconds for t, seconds in tests.items() if t not in self.bad}
-        act = self.verdict if loaded else self.warm.verdict
+        act = self.verdict if anew else self.warm.verdict
         while tests:
             said = act(module, text, tests)
             test = self.failed() if said == "failed" else ""
-            if said != "failed" or test in self.good or (loaded and not test):
+            if said != "failed" or test in self.good or (anew and not test):
                 return Outcome(module, line, what, NAMES.get(said, said), index, test)
             alone = {test: tests[test]} if test in tests else tests
             if act(module, source, alone) == "passed":

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+import recombine
 from recombine import cli
 from recombine.analysis.table import read_table
 from recombine.config import to_json
@@ -186,6 +187,12 @@ def test_help_answers_quickly_and_without_torch():
     assert sum(used) - before.children_user - before.children_system < 1
     assert all(command in said.stdout for command in ("list", "run", "claims", "report", "bench"))
     assert said.stderr == ""
+
+
+def test_the_version_is_said_and_nothing_else(call):
+    code, out, error = call("--version")
+    assert (code, error) == (0, "")
+    assert re.fullmatch(rf"recombine {re.escape(recombine.__version__)} \(.+\)\n", out)
 
 
 def test_a_folder_is_checked_and_nothing_is_written(call, tmp_path):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ from PIL import Image
 from recombine.bridge.bundle import bundle
 from recombine.cli import app
 from recombine.config import UsageError
-from recombine.export.models import accuracy_by_level, export_run, find_run
+from recombine.export.models import _listed, accuracy_by_level, export_run, find_run
 from recombine.export.worlds import export_world
 from recombine.nets.unet import UNetConfig
 from recombine.pipeline.job import Work, described
@@ -235,3 +236,10 @@ def test_a_world_becomes_an_imagefolder_or_parquet(tmp_path):
     ):
         with pytest.raises(UsageError, match=message):
             export_world(name, folder, 3)
+
+
+@pytest.mark.parametrize("count", [2, 4, 5])
+def test_several_models_are_listed_and_a_long_list_is_cut(count):
+    listed = _listed(Path("out/study"), {f"m{i}": f"seed {i}" for i in range(count)})
+    assert listed.count("seed") == min(count, 4)
+    assert listed.endswith(", ...") == (count > 4)

@@ -198,3 +198,14 @@ def test_nonsense_is_refused():
         )
     with pytest.raises(ValueError, match="skew"):
         skewed(3, -0.6)
+
+
+def test_the_exact_denoiser_answers_picture_by_picture():
+    """One at a time, together at one noise level, or together at several: the same."""
+    denoise = Exact(unconditional(law(0)), Flow())
+    x, t = torch.randn(3, law(0).dim, generator=seeded("x"), dtype=torch.float64), (0.2, 0.5, 0.9)
+    mixed = denoise(x, torch.tensor(t, dtype=torch.float64))
+    for i, level in enumerate(t):
+        here = torch.full((3,), level, dtype=torch.float64)
+        torch.testing.assert_close(denoise(x, here)[i], mixed[i])
+        torch.testing.assert_close(denoise(x[i : i + 1], here[:1])[0], mixed[i])
