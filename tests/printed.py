@@ -40,12 +40,6 @@ LITTLE = {
     "decoding.steps": 1,
     "solver.steps": 1,
     "locality.times": [0.5],
-    "families": ["maskgit", "dit"],
-    "variants": ["maskgit", "maskgit, dropout"],
-    "amounts": ["none", "wide"],
-    "ablations": ["base", "cool"],
-    "experiments": ["exp1", "exp2L"],
-    "bases": ["exp2L"],
     "mlp_steps": 20,
     "flow_seeds": 2,
     "fit_steps": 10,
@@ -55,11 +49,19 @@ LITTLE = {
 """What is cut below smoke scale, where a study has it."""
 
 
+FEW = ("families", "variants", "amounts", "ablations", "experiments", "bases")
+"""Lists of models, of which the first two are trained."""
+
+
 def little(study: str) -> list[str]:
     """Flags that make a study smaller still: ends of paths that it has once."""
-    paths = [f".{path}" for path, _ in leaves(find(study).settings("smoke"))]
-    once = {end: sum(path.endswith(f".{end}") for path in paths) == 1 for end in LITTLE}
-    changes = [f"{end}={json.dumps(LITTLE[end])}" for end in LITTLE if once[end]]
+    known = {f".{path}": value for path, value in leaves(find(study).settings("smoke"))}
+    changes = []
+    for end in (*LITTLE, *FEW):
+        fits = [path for path in known if path.endswith(f".{end}")]
+        if len(fits) == 1:
+            value = LITTLE[end] if end in LITTLE else json.loads(known[fits[0]])[:2]
+            changes.append(f"{end}={json.dumps(value)}")
     return [word for change in changes for word in ("--set", change)]
 
 
