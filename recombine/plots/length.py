@@ -133,16 +133,18 @@ def criterion_lines(axis: Any, rows: Table, variant: str) -> None:
 
 
 def lengths(rows: Table, folder: Path) -> Figure:
+    sets = training_sets(rows)
+    panels = "Left: trained on one to three objects (shaded). Right: Exps 2 and 2L by what they "
+    panels += "were trained on."
     figure = Figure(
         "k-max",
         "K_max beside the paper's",
         "Dots are seeds, the bar is their mean, diamonds are the paper's numbers (it gives none "
         "for the whole-picture control). The upright line is K_max by means: up to which recall "
-        "is 0.9 or more and the number of objects is off by half an object at most. Left: trained "
-        "on one to three objects (shaded). Right: Exps 2 and 2L by what they were trained on.",
+        "is 0.9 or more and the number of objects is off by half an object at most. "
+        + (panels if sets else "Shaded: numbers of objects in training."),
     )
     main = [v for v in variants_of(rows) if v in NAMES]
-    sets = training_sets(rows)
     ratio = {"width_ratios": (1.5, 1)} if sets else {}
     size = (9.6 if sets else 6.4, 0.42 * len(main) + 1.2 if not sets else 3.5)
     grid = {"squeeze": False, "gridspec_kw": ratio}

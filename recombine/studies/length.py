@@ -16,7 +16,7 @@ full scale models are evaluated at locations that keep a distance, and those of 
 as they are, are shown beside it.
 
 A detector that was trained on renders says which locations were located and how many objects there
-are. Its counts are used only if it counts real pictures. K_max is the largest number of locations
+are. Where it miscounts real pictures, its counts are refused. K_max is the largest number of locations
 up to which at least half of the pictures are matches at every number: every location located, and
 no more further objects than training pictures hold without a label (none but in Exps 2 and 2L).
 K_max is a whole number, so regions of its mean end half way between two of them. A milder criterion
