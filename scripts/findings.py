@@ -9,7 +9,7 @@ from typing import Any
 from claim_tables import number, shown
 
 TEXTS = (
-    "**Label dropout takes composition away in all four families, whatever a model outputs.** In our "
+    "**In the mean over five seeds, label dropout lowers composition in all four families.** In our "
     "best guess of paper A's setting, hiding each factor's label in a tenth of the training pictures "
     "lowers level-2 accuracy: MaskGIT from [G7: maskgit] to [G6: maskgit, "
     "dropout], by [G7: maskgit - maskgit, dropout, level 2] ([G7]); DiT from [G8: dit] to [G8: dit, "
@@ -17,7 +17,7 @@ TEXTS = (
     "dropout]; GIVT from [G10: givt] to [G9: givt, dropout]. With all labels MaskGIT composes about as "
     "well as DiT, so the paper's gap between them ([G6: paper_maskgit] and [G10: paper_dit]) does not "
     "appear; figure below. [More](docs/pictures.md)",
-    "**A model composes where pictures of one class vary.** Of two small U-Nets trained alike, one "
+    "**U-Nets compose where pictures of one class vary.** Of two small U-Nets trained alike, one "
     "whose pictures vary in colour and size within each class reaches level-2 accuracy [B30: wide "
     "jitter, level 2], one whose pictures do not [B30: no jitter, level 2] ([B30]: the first interval "
     "is too wide; `make run` shows one seed). Other families point the same way: with 3 to 4 times "
