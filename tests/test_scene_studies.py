@@ -495,6 +495,19 @@ def test_models_with_too_few_prompts_are_not_measured():
     assert "not trained on one to three" in note(CLAIMS["S1"], other)
 
 
+def test_a_control_that_was_prompted_for_fewer_is_shown_and_bounded_by_what_it_was_prompted_for():
+    control = "exp2L, patches, whole"
+    fewer = (pl.col("variant") == control) & (pl.col("locations") > 5)
+    rows = study_rows(k={control: (5, 5, 5)}).filter(~fewer.fill_null(False))
+    found = CLAIMS["S6"].measure(rows)
+    assert found.parts[0].estimate.high == 5
+    assert f"{control}, recall at 5" in found.measured
+    assert "curves" in drawn(length.STUDY.figures, rows)
+    assert "prompted for 3 objects at most" in note(
+        CLAIMS["S6"], rows.filter(~fewer.fill_null(False) & (pl.col("locations").fill_null(0) < 4))
+    )
+
+
 def test_the_order_of_locality_can_fail_in_part_or_whole():
     same = {"exp2": (0.94, 0.9)}
     assert verdict(CLAIMS["S7"], study_rows(shift=same)) == "partly supported"

@@ -105,18 +105,18 @@ def share_at(rows: Table, variant: str, locations: int, column: str, kind: str =
     return {seed: some.one(locations=locations)[column] for seed, some in ends}
 
 
-def most_prompted(rows: Table) -> int:
-    """The largest number of locations that models were prompted for."""
-    return max(numbers_of(rows), default=0)
+def most_prompted(rows: Table, variant: str) -> int:
+    """The largest number of locations that a variant was prompted for."""
+    return max(numbers_of(rows.where(variant=variant)), default=0)
 
 
 def require_prompts(rows: Table, number: int, variant: str) -> None:
     """LookupError unless a variant was trained on one to three objects and prompted for so many."""
     if facts(rows, variant)["trained"] != TRAINED:
         raise LookupError(f"{variant} was not trained on one to three objects")
-    most = most_prompted(rows)
+    most = most_prompted(rows, variant)
     if most < number:
-        raise LookupError(f"models were prompted for {most} objects at most, not for {number}")
+        raise LookupError(f"{variant} was prompted for {most} objects at most, not for {number}")
 
 
 def require_one_object(rows: Table, variant: str, kind: str = "count") -> None:
@@ -131,8 +131,8 @@ def lengths(rows: Table, *variants: str) -> Measured:
     """Numbers beside a claim: K_max of each variant next to the paper's, by other criteria, and
     recall at the largest number of locations next to its chance level."""
     shown: Measured = {}
-    most = numbers_of(rows)[-1]
     for name in variants:
+        most = most_prompted(rows, name)
         values = reached(rows, name)
         shown[name] = k_estimate(values).value
         shown |= {f"paper_{name}": PAPER[name]} if name in PAPER else {}

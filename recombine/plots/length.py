@@ -103,7 +103,7 @@ def one_curve(axis: Any, rows: Table, variant: str) -> None:
 
 def recall_lines(axis: Any, rows: Table, variant: str) -> None:
     """Recall, and its chance level where it was counted."""
-    numbers, ink = numbers_of(rows), color(variant)
+    numbers, ink = numbers_of(rows.where(variant=variant)), color(variant)
     recall = [fmean(share_at(rows, variant, k, "recall").values()) for k in numbers]
     axis.plot(numbers, recall, color=ink, lw=1.2, ls=":", label="recall")
     ends = last(rows, variant).values()
@@ -116,7 +116,7 @@ def criterion_lines(axis: Any, rows: Table, variant: str) -> None:
     """The share that K_max is about: each seed thin, all bold with an interval; full recall beside
     exact matches; and the same at crowded locations."""
     seeds, column, ink = last(rows, variant), criterion(rows, variant), color(variant)
-    numbers = numbers_of(rows)
+    numbers = numbers_of(rows.where(variant=variant))
     for end in seeds.values() if len(seeds) > 1 else []:
         values = [end.one(locations=k)[column] for k in numbers]
         axis.plot(numbers, values, color=ink, lw=0.6, alpha=0.5)

@@ -90,7 +90,7 @@ def reaches_at_least(rows: Table, variant: str, least: int) -> Finding:
     parts = []
     for name in run:
         require_prompts(rows, least, name)
-        k = k_estimate(reached(rows, name), most_prompted(rows))
+        k = k_estimate(reached(rows, name), most_prompted(rows, name))
         parts.append(Part(f"K_max of {name}", k, least - 0.5))
     return Finding(tuple(parts), lengths(rows, *run))
 
@@ -106,7 +106,7 @@ def stays_at_most(rows: Table, variant: str, most: int) -> Finding:
     """A model that does not place a single object fails for want of training: not measured."""
     require_prompts(trusted(rows), most + 1, variant)
     require_one_object(rows, variant)
-    k = k_estimate(reached(rows, variant), most_prompted(rows))
+    k = k_estimate(reached(rows, variant), most_prompted(rows, variant))
     part = Part(f"K_max of {variant}", k, high=most + 0.5)
     others = (f"{variant}, 1 object", f"{variant}, 1-5 objects", variant.replace(", patches", ""))
     shown = [v for v in others if v != variant and rows.where(kind="count", variant=v)]
