@@ -15,11 +15,10 @@ from recombine.analysis.scenes import (
     numbers_of,
     reached,
     share_at,
-    variants_of,
 )
 from recombine.analysis.table import Table
 from recombine.metrics.intervals import wilson
-from recombine.plots.scene_pictures import NAMES, color, run_sheet, strips, title
+from recombine.plots.scene_pictures import NAMES, color, in_order, run_sheet, strips, title
 from recombine.plots.style import GREY, INK, Figure, canvas
 
 SHADES = colormaps["viridis"]
@@ -55,7 +54,7 @@ def curves(rows: Table, folder: Path) -> Figure:
         "training. The vertical line is K_max, where the bold line leaves the upper half; the "
         "triangle is the paper's.",
     )
-    variants = variants_of(rows)
+    variants = in_order(rows)
     wide = min(len(variants), 5)
     high = -(-len(variants) // wide)
     size, same = (2.7 * wide + 1.6, 2.75 * high + 0.2), {"sharex": True, "sharey": True}
@@ -66,8 +65,9 @@ def curves(rows: Table, folder: Path) -> Figure:
             axis.set_visible(False)
         for line in axes:
             line[0].set_ylabel("share of pictures")
-        for axis in axes[-1]:
+        for axis in list(axes.flat)[max(0, len(variants) - wide) : len(variants)]:
             axis.set_xlabel("locations")
+            axis.tick_params(labelbottom=True)
         legend(axes)
     return figure
 
@@ -144,7 +144,7 @@ def lengths(rows: Table, folder: Path) -> Figure:
         "is 0.9 or more and the number of objects is off by half an object at most. "
         + (panels if sets else "Shaded: numbers of objects in training."),
     )
-    main = [v for v in variants_of(rows) if v in NAMES]
+    main = [v for v in in_order(rows) if v in NAMES]
     ratio = {"width_ratios": (1.5, 1)} if sets else {}
     size = (9.6 if sets else 6.4, 0.42 * len(main) + 1.2 if not sets else 3.5)
     grid = {"squeeze": False, "gridspec_kw": ratio}
@@ -179,7 +179,7 @@ def training_sets(rows: Table) -> dict[str, dict[int, str]]:
     made: dict[str, dict[int, str]] = {}
     for base in ("exp2", "exp2L"):
         names = {n: base if n == 3 else f"{base}, {word}" for word, n in TRAINED_ON.items()}
-        held = {n: name for n, name in names.items() if name in variants_of(rows)}
+        held = {n: name for n, name in names.items() if name in in_order(rows)}
         made |= {base: held} if len(held) > 1 else {}
     return made
 
@@ -210,7 +210,7 @@ def nearness(rows: Table, folder: Path) -> list[Figure]:
         "seeds. Where the lines coincide, a model fails because objects are near to each other, "
         "not because there are many; where they lie apart, the number itself matters.",
     )
-    main = [v for v in variants_of(rows) if v in NAMES and rows.where(kind="near", variant=v)]
+    main = [v for v in in_order(rows) if v in NAMES and rows.where(kind="near", variant=v)]
     if not main:
         return []
     wide = min(len(main), 3)
@@ -260,13 +260,13 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
     figure = Figure(
         "samples",
         "Samples for 1, 2, 3 ... locations",
-        "The first picture of each, not chosen; the first seed. A cross is a prompted location: "
-        "green where the detector locates an object, red where it does not. The same locations and "
-        "noise in every row.",
+        "The first picture of each, not chosen; the first seed that was run. A cross is a prompted "
+        "location: green where the detector locates an object, red where it does not. Rows of the "
+        "same seed have the same locations and noise.",
     )
     sheets = {}
-    for variant in variants_of(rows):
+    for variant in in_order(rows):
         name = title(variant).replace(": ", ":\n").replace(", trained", ",\ntrained")
-        sheets[name.replace(", whole", ",\nwhole")] = run_sheet(rows, variant, folder)
-    numbers = numbers_of(rows)
-    return strips(folder, figure, sheets, numbers, tuple(numbers))
+        sheet = run_sheet(rows, variant, folder), numbers_of(rows.where(variant=variant))
+        sheets[name.replace(", whole", ",\nwhole")] = sheet
+    return strips(folder, figure, sheets, tuple(numbers_of(rows)))

@@ -15,13 +15,12 @@ from recombine.analysis.scenes import (
     last,
     points,
     usual,
-    variants_of,
 )
 from recombine.analysis.table import Table
 from recombine.metrics.locality import RADIUS
 from recombine.metrics.locality_map import DECADES, LocalityMap
 from recombine.metrics.scene_sheets import read_heat
-from recombine.plots.scene_pictures import NAMES, color, run_sheet, title
+from recombine.plots.scene_pictures import NAMES, color, in_order, run_sheet, title
 from recombine.plots.style import GREY, Figure, canvas
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def levels(rows: Table, folder: Path) -> Figure:
     columns = {"pixel": "pixels", "condition": "conditions", "own": "own"}
     with canvas(folder, figure, 1, 3, size=(11.5, 3.3), sharey=True) as axes:
         for axis, (column, name) in zip(axes, columns.items(), strict=True):
-            for variant in (v for v in variants_of(rows) if v in NAMES):
+            for variant in (v for v in in_order(rows) if v in NAMES):
                 over_noise(axis, list(last(rows, variant, "locality").values()), column, variant)
             axis.set(xscale="log", xlabel="noise level sigma", title=name, ylim=(0, 1.03))
             log_ticks(axis.xaxis)
@@ -152,7 +151,7 @@ def maps(rows: Table, folder: Path) -> list[Figure]:
         "its denoised value. A cross is a location, as bright as its effect on that pixel. Both on "
         "one logarithmic scale of four decades; first seed, end of training, mean over noises.",
     )
-    main = [v for v in variants_of(rows) if v in NAMES and rows.where(kind="map", variant=v)]
+    main = [v for v in in_order(rows) if v in NAMES and rows.where(kind="map", variant=v)]
     paths = {v: run_sheet(rows, v, folder, "maps") for v in main}
     held = {v: path for v, path in paths.items() if path.is_file()}
     if not held:

@@ -143,5 +143,6 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
         "The first picture of each number of locations, from the same noise; one seed. A cross is "
         "a prompted location: green where an object was located, red where none was.",
     )
-    sheets = {v: run_sheet(rows, v, folder, "added", "added") for v in shown(rows)}
-    return strips(folder, figure, sheets, numbers_of(rows, "added"), SHOWN)
+    numbers = numbers_of(rows, "added")
+    sheets = {v: (run_sheet(rows, v, folder, "added", "added"), numbers) for v in shown(rows)}
+    return strips(folder, figure, sheets, SHOWN)

@@ -103,5 +103,5 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
         "the location was located; red: it was not. The same locations and noise in every row.",
     )
     variants, numbers = rows.where(kind="fit").column("variant"), numbers_of(rows)
-    sheets = {v: run_sheet(rows, v, folder) for v in variants}
-    return strips(folder, figure, sheets, numbers, tuple(numbers))
+    sheets = {v: (run_sheet(rows, v, folder), numbers) for v in variants}
+    return strips(folder, figure, sheets, tuple(numbers))

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Shaped
 from PIL import Image
 
-from recombine.analysis.scenes import last
+from recombine.analysis.scenes import last, variants_of
 from recombine.analysis.table import Table
 from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, Figure, canvas
@@ -58,28 +58,30 @@ def cut(sheet: Path, rows: int, row: int, column: int = 0) -> Shaped[np.ndarray,
     return pixels[row * side : (row + 1) * side, column * side : (column + 1) * side]
 
 
+def in_order(rows: Table) -> list[str]:
+    """The variants as figures show them: those with a name of their own first."""
+    order = list(NAMES)
+    return sorted(variants_of(rows), key=lambda v: order.index(v) if v in NAMES else len(order))
+
+
 def strips(
-    folder: Path,
-    figure: Figure,
-    sheets: dict[str, Path],
-    locations: list[int],
-    shown: tuple[int, ...],
+    folder: Path, figure: Figure, sheets: dict[str, tuple[Path, list[int]]], shown: tuple[int, ...]
 ) -> list[Figure]:
-    """The first picture for each number in `shown`. `sheets`: label -> a sheet with a row for each
-    of `locations`; no figure where none of them is on disk."""
-    lines = [(label, sheet) for label, sheet in sheets.items() if sheet.is_file()]
-    columns = [k for k in shown if k in locations]
+    """The first picture for each number in `shown`. `sheets`: label -> a sheet, and the number of
+    locations of each of its rows; no figure where none of them is on disk."""
+    lines = [(label, *sheet) for label, sheet in sheets.items() if sheet[0].is_file()]
     if not lines:
         return []
+    columns = [k for k in shown if any(k in numbers for *_, numbers in lines)]
     size = (len(columns) + 1.9, len(lines) + 0.4)
     with canvas(folder, figure, len(lines), len(columns), size=size, squeeze=False) as axes:
-        for line, (label, sheet) in zip(axes, lines, strict=True):
+        for line, (label, sheet, numbers) in zip(axes, lines, strict=True):
             for axis, k in zip(line, columns, strict=True):
-                picture = cut(sheet, len(locations), locations.index(k))
-                axis.imshow(picture, interpolation="nearest")
                 axis.set(xticks=(), yticks=())
                 axis.grid(visible=False)
                 axis.spines[:].set_visible(False)
+                if k in numbers:
+                    axis.imshow(cut(sheet, len(numbers), numbers.index(k)), interpolation="nearest")
             line[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
         for axis, k in zip(axes[0], columns, strict=True):
             axis.set_title(str(k), fontsize=9, loc="center")
