@@ -1,6 +1,7 @@
 """The studies `length` and `locality`: prompts, what differs between experiments, claims."""
 
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +22,8 @@ from recombine.nets.local import LocalConfig
 from recombine.overrides import override
 from recombine.pipeline.job import Work, digest_of
 from recombine.pipeline.plan import Command, planned
-from recombine.plots.scene_pictures import cut, title
+from recombine.plots.scene_pictures import cut, strips, title
+from recombine.plots.style import Figure
 from recombine.rng import seeded
 from recombine.runs.detectors import DetectorRun
 from recombine.runs.scene_prompts import Prompts, locations_of, placed
@@ -279,6 +281,18 @@ def test_crosses_stand_at_the_locations_and_say_whether_they_were_located(tmp_pa
     write_sheet(tmp_path / "sheet.png", picture.expand(3, 2, 3, 64, 64))
     cells = [cut(tmp_path / "sheet.png", 3, *where) for where in ((2, 1), (0, 0))]
     assert (cells[0] == cells[1]).all()
+
+
+def test_a_sheet_with_fewer_numbers_of_locations_stands_in_the_same_columns(tmp_path):
+    shades = torch.linspace(0, 1, 4)[:, None, None, None, None].expand(4, 1, 3, 8, 8)
+    write_sheet(tmp_path / "all.png", shades)
+    write_sheet(tmp_path / "few.png", shades[1:3])
+    sheets = {"all": (tmp_path / "all.png", [1, 2, 3, 4]), "few": (tmp_path / "few.png", [2, 3])}
+    make = partial(strips, figure=Figure("samples", "", ""), sheets=sheets, shown=(1, 2, 3, 4, 5))
+    axes = drawn(lambda folder: make(folder))["samples"].axes
+    level = [axis.images[0].get_array().mean() if axis.images else None for axis in axes]
+    assert level[:4] == sorted(level[:4])
+    assert level[4:] == [None, level[1], level[2], None]
 
 
 def test_heat_survives_as_a_picture(tmp_path):

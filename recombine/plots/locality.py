@@ -42,11 +42,12 @@ def scatter(rows: Table, folder: Path) -> Figure:
         "Each point is a run at a checkpoint: how local it is in its conditions (mean over noise "
         "levels), and by how much its K_max exceeds the largest number of objects in training. "
         "Larger and fuller points are later in training; a line joins the checkpoints of one run; "
-        "circles were trained on one to three objects, all with the same noise levels. Points are moved a little up or down so "
-        "that they do not cover each other.",
+        "circles and crosses (U-Nets on patches) were trained on one to three objects, all with the "
+        "same noise levels. Points are moved a little up or down so that they do not cover each "
+        "other.",
     )
     shown = points(rows)
-    variants = list(dict.fromkeys(p.variant for p in shown))
+    variants = [v for v in in_order(rows) if v in {p.variant for p in shown}]
     with canvas(folder, figure, size=(7.4, 4.4)) as axis:
         for i, variant in enumerate(variants):
             for seed in sorted({p.seed for p in shown if p.variant == variant}):
@@ -78,6 +79,8 @@ def shape(variant: str) -> str:
     """Experiments that share a colour have different shapes."""
     if variant.endswith(OTHER_NOISE):
         return "D"
+    if "patches" in variant:
+        return "X"
     return "o" if variant in NAMES else "s" if variant.endswith("1 object") else "^"
 
 
@@ -87,7 +90,7 @@ def correlation_text(claimed: list[Point], shown: list[Point]) -> str:
         text = f"rank correlation {correlation(claimed):.2f} over {len(claimed)} points"
         if len(claimed) == len(shown):
             return text
-        return f"{text} (circles), {correlation(shown):.2f} over all {len(shown)}"
+        return f"{text} (circles, crosses), {correlation(shown):.2f} over all {len(shown)}"
     except LookupError:
         return f"{len(shown)} points"
 
@@ -99,7 +102,8 @@ def levels(rows: Table, folder: Path) -> Figure:
         "At the end of training, mean over seeds (band: smallest to largest). Pixels: share of the "
         "derivatives by other pixels that lie near the pixel. Conditions: share of the squared "
         "change near a location that is removed. Own: at a location, the part of its own effect in "
-        "that of all locations. Dotted: what an even spread would give.",
+        "that of all locations. Dotted: what an even spread would give. Crosses: U-Nets on patches; "
+        "diamonds: EDM2's noise levels.",
     )
     columns = {"pixel": "pixels", "condition": "conditions", "own": "own"}
     with canvas(folder, figure, 1, 3, size=(11.5, 3.3), sharey=True) as axes:
@@ -125,8 +129,9 @@ def over_noise(axis: Any, seeds: list[Table], column: str, variant: str) -> None
     sigma, values = zip(*sorted(each.items()), strict=True)
     low, high = [min(v) for v in values], [max(v) for v in values]
     axis.fill_between(sigma, low, high, color=color(variant), alpha=0.15, lw=0)
-    style = {"ls": "--" if "L" in variant else "-", "label": title(variant), "ms": 3}
-    axis.plot(sigma, [fmean(v) for v in values], color=color(variant), marker="o", **style)
+    style = {"ls": "--" if "L" in variant else "-", "label": title(variant)}
+    style |= {"marker": shape(variant), "ms": 3 if shape(variant) == "o" else 6}
+    axis.plot(sigma, [fmean(v) for v in values], color=color(variant), **style)
 
 
 def log_ticks(axis: Any) -> None:
