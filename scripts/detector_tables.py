@@ -5,10 +5,10 @@ import csv
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from recombine.analysis.scenes import PAPER, checkpoints, criterion, reached, variants_of
+from recombine.analysis.scenes import PAPER, checkpoints, criterion, reached
 from recombine.analysis.table import Table
 from recombine.metrics.counting import k_max
-from recombine.plots.scene_pictures import title
+from recombine.plots.scene_pictures import in_order, title
 from recombine.store import Row
 
 ROOT = Path(__file__).parents[1]
@@ -29,14 +29,17 @@ def k_max_table(rows: Table) -> list[list[str]]:
     """K_max of every experiment by seed: at the end, at half of the updates, and at the end at
     locations as near as in real scenes."""
     heads = ["experiment", "paper", "K_max by seed", "after half of the updates", "crowded"]
-    return [heads, *([title(v), *k_max_cells(rows, v)] for v in variants_of(rows))]
+    return [heads, *([title(v), *k_max_cells(rows, v)] for v in in_order(rows))]
 
 
 def k_max_cells(rows: Table, variant: str) -> list[str]:
     column, each = criterion(rows, variant), checkpoints(rows, variant)
     steps = sorted({step for _, step in each})
-    half = {seed: k_max(some, column) for (seed, step), some in each.items() if step == steps[-2]}
-    shown = (reached(rows, variant), half, reached(rows, variant, kind="crowded"))
+    early = steps[-2] if len(steps) > 1 else None
+    half = {seed: k_max(some, column) for (seed, step), some in each.items() if step == early}
+    near = rows.where(kind="crowded", variant=variant)
+    crowded = reached(rows, variant, kind="crowded") if near else {}
+    shown = (reached(rows, variant), half, crowded)
     return [str(PAPER.get(variant, "")), *(by_seed(values) for values in shown)]
 
 

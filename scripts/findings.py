@@ -29,12 +29,15 @@ TEXTS = (
     "two colours are close ([C1]). Asking for a colour beyond blue gives the right picture at a time "
     "of training when the plain prompt still fails, in a share of runs of [C4: share of runs with "
     "overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
-    "**Preliminary (3 seeds), as in paper B: to place more objects than in training, condition or "
-    "network must be local.** Trained on scenes of 1 to 3 objects, a U-Net that is given a map of all "
-    "locations places [S1: K_max of exp1] objects in half of its samples ([S1]; paper: 7); a map of one "
-    "[S2: K_max of exp2] ([S2]; paper: 2), a list [S3: K_max of exp3] ([S3]; paper: 3). Where each pixel sees "
-    "only its neighbourhood, a map of one [S4: K_max of exp2L] ([S4]; paper: 9), a list [S5: K_max of "
-    "exp3L] ([S5]; paper: 9). [More](docs/scenes.md)",
+    "**As in paper B: to place more objects than in training, condition or network must be local.** "
+    "Trained on scenes of 1 to 3 objects, a U-Net that is given a map of one location places [S2: K_max "
+    "of exp2] objects in half of its samples ([S2]; paper: 2), a list of all [S3: K_max of exp3] ([S3]; "
+    "paper: 3), a map of all [S1: K_max of exp1] ([S1]; paper: 7). Where each pixel sees only its "
+    "neighbourhood, a map of one reaches [S4: K_max of exp2L], a list [S5: K_max of exp3L] ([S4], [S5]: "
+    "the paper's own form of network has one seed; paper: 9, 9). With the whole picture in view that "
+    "form fails, as in the paper ([S6]: 2 seeds). Locality and number of objects go together: rank correlation "
+    "[S8: rank correlation within a seed] ([S8]). "
+    "[More](docs/scenes.md)",
     "**Published two-layer figures of swing-by are matched only with the square of the data's second "
     "moment in place of the moment itself** (Figs 5 and 10 of Yang et al. 2025), and their failure to "
     "learn vanishes when the factors are updated in place of their product ([T14], exact). "
