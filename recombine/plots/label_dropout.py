@@ -24,8 +24,11 @@ SERIES = (
     ("", "all labels given", CYCLE[0]),
     (", dropout", "each label hidden in 10 %", CYCLE[1]),
     (", guidance", "all labels hidden in 10 %", CYCLE[2]),
+    (", ddpm", "all labels, DDPM", CYCLE[3]),
+    (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
 )
-"""What a variant's name ends with, what the legend calls it, its colour."""
+"""What a variant's name ends with, what the legend calls it, its colour. The last two differ in
+DiT's noise, not in labels, and are shown over updates alone."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -43,7 +46,7 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
     )
     variants = variants_of(rows)
     families = families_of(variants)
-    series = [s for s in SERIES if any(f + s[0] in variants for f in families)]
+    series = [s for s in SERIES[:3] if any(f + s[0] in variants for f in families)]
     with canvas(folder, figure, 1, len(PANELS), size=(12.0, 3.4), sharey=True) as axes:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
             for i, (ending, name, color) in enumerate(series):
@@ -84,8 +87,9 @@ def beside_paper(rows: Table, folder: Path) -> Figure:
                 update_axis(axis, "" if i else title, last_of(rows), paper[-1][0])
                 axis.set_xlabel("updates" if i + 1 == len(families) else "")
             line[0].set_ylabel(display(family))
-        named = axes[0, 0].get_legend_handles_labels()
-        axes[0, 0].figure.legend(*named, loc="outside lower center", ncols=4)
+        drawn = (zip(*axis.get_legend_handles_labels(), strict=True) for axis in axes.flat)
+        named = {label: line for lines in drawn for line, label in lines}
+        axes[0, 0].figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=3)
     return figure
 
 

@@ -8,8 +8,12 @@ else alike and as in the authors' development code: class labels, 1e-4 (the firs
 over which their rate hardly falls), neither clipped nor averaged, 1,500 pictures of a composition,
 in the world that the paper's curves imply (`Shapes2D.calibrated`). MaskGIT, GIVT and MAR share a
 transformer of 7 layers of 128 with labels as tokens; DiT has 7 of 448 with adaLN, and is also
-trained on the latents of a VAE, with all labels. If the output
-decides, the three continuous families compose with dropout too; if dropout decides, none does.
+trained on the latents of a VAE, with all labels. If the output decides, the three continuous
+families compose with dropout too; if dropout decides, none does.
+
+The authors' DiT is a DDPM that noises the latents of a VQGAN as they are. Where these are smaller
+than the noise, most noise levels hold little of the picture. `ddpm` is the authors' diffusion,
+`weak signal` the same with latents of a tenth of the noise.
 
 Run: `recombine run label-dropout --scale full` (on a GPU), `--scale laptop` (MaskGIT with and
 without, on two cores).
@@ -38,26 +42,31 @@ SETUPS = {
 }
 """Each family in the names of `calibrated`."""
 ENDINGS = ("", ", dropout", ", guidance")
+DDPM = (", ddpm", ", weak signal")
 FOUR = ("maskgit", "givt", "mar", "dit")
 
 
 @config("settings/label-dropout")
 class LabelDropout:
     """`variants`: families, with ", dropout" or ", guidance" after the name where labels are left
-    out."""
+    out, or ", ddpm" or ", weak signal" after that of a DiT."""
 
     base: Calibrated = field(default_factory=Calibrated)
-    variants: tuple[str, ...] = (*(f + e for f in FOUR for e in ENDINGS), "dit on vae")
+    variants: tuple[str, ...] = (
+        *(family + ending for family in FOUR for ending in ENDINGS),
+        *("dit" + ending for ending in DDPM),
+        *("dit on vae" + ending for ending in ("", ", weak signal")),
+    )
 
     def recipes(self) -> dict[str, Recipe]:
         return {name: self._recipe(name) for name in self.variants}
 
     def _recipe(self, name: str) -> Recipe:
         family, _, change = name.partition(", ")
-        if family not in SETUPS or name.removeprefix(family) not in ENDINGS:
+        if family not in SETUPS or name.removeprefix(family) not in ENDINGS + DDPM:
             raise UsageError(
                 f"variants: {name!r} is none of {', '.join(SETUPS)}, or one of them and "
-                "', dropout' or ', guidance'"
+                "', dropout', ', guidance', ', ddpm' or ', weak signal'"
             )
         changes = ["few", *([change] if change else []), "8k updates"]
         return self.base.variant(", ".join([SETUPS[family], *changes]))
@@ -87,7 +96,7 @@ STUDY = Study(
     cost={
         "smoke": "40 s, one core",
         "laptop": "15 min (estimate), two cores",
-        "full": "37 min (estimate), one H200, 5 seeds",
+        "full": "45 min (estimate), one H200, 5 seeds",
     },
     settings=settings,
     jobs=jobs,
