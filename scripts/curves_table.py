@@ -26,6 +26,8 @@ class Line(NamedTuple):
 LINES = (
     Line("2a", "diffusion_vae", "calibrated", "dit on vae, 4k updates"),
     Line("2b, 3d", "diffusion_token", "label-dropout", "dit"),
+    Line("2b, 3d", "diffusion_token", "label-dropout", "dit, ddpm"),
+    Line("2b, 3d", "diffusion_token", "label-dropout", "dit, weak signal"),
     Line("3a", "maskgit", "label-dropout", "maskgit"),
     Line("3a", "maskgit", "label-dropout", "maskgit, dropout"),
     Line("3b", "givt", "label-dropout", "givt"),
