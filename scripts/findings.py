@@ -26,14 +26,14 @@ TEXTS = (
     "2] ([B18]). A model that can be solved exactly shows the same and suggests why ([B26], [B27], "
     "exact). [More](docs/pictures.md)",
     "**Accuracy on an unseen combination falls before it rises**, by [C1: fall, color 0.1] where the "
-    "two colours are close ([C1]). Asking for a colour beyond blue gives the right picture at a time "
-    "of training when the plain prompt still fails, in a share of runs of [C4: share of runs with "
+    "two colours are close ([C1]). Asking for a colour beyond blue gives the right picture while the "
+    "plain prompt still fails, in a share of runs of [C4: share of runs with "
     "overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
     "**As in paper B: to place more objects than in training, condition or network must be local.** "
     "Trained on scenes of 1 to 3 objects, a U-Net that is given a map of one location places [S2: K_max "
     "of exp2] objects in half of its samples ([S2]; paper: 2), a list of all [S3: K_max of exp3] ([S3]; "
-    "paper: 3), a map of all [S1: K_max of exp1] ([S1]; paper: 7). Where each pixel sees only its "
-    "neighbourhood, a map of one reaches [S4: K_max of exp2L], a list [S5: K_max of exp3L] ([S4], [S5]: "
+    "paper: 3), a map of all [S1: K_max of exp1] ([S1]; paper: 7). Where pixels see only their "
+    "surroundings, a map of one reaches [S4: K_max of exp2L], a list [S5: K_max of exp3L] ([S4], [S5]: "
     "the paper's own form of network has one seed; paper: 9, 9). With the whole picture in view that "
     "form fails, as in the paper ([S6]: 2 seeds). Locality and number of objects go together: rank correlation "
     "[S8: rank correlation within a seed] ([S8]). "

@@ -173,7 +173,7 @@ EXPERIMENTS = {
     "exp3": "all, as a list",
     "exp2L": "one; local",
     "exp3L": "list; local",
-    "exp2L, whole": "one; patch as large\nas the picture",
+    "exp2L, whole": "one; whole picture,\ntoken form",
 }
 """The experiments of `length`, and what each is conditioned on."""
 LOCATIONS, EACH = (1, 3, 6, 9), 2
