@@ -26,8 +26,8 @@ TEXTS = (
     "2] ([B18]). A model that can be solved exactly shows the same and suggests why ([B26], [B27], "
     "exact). [More](docs/pictures.md)",
     "**Accuracy on an unseen combination falls before it rises**, by [C1: fall, color 0.1] where the "
-    "two colours are close ([C1]). Asking for a colour beyond blue gives the right picture while the "
-    "plain prompt still fails, in a share of runs of [C4: share of runs with "
+    "two colours are close ([C1]). Asking for a colour beyond blue works while the plain "
+    "prompt still fails, in a share of runs of [C4: share of runs with "
     "overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
     "**As in paper B: to place more objects than in training, condition or network must be local.** "
     "Trained on scenes of 1 to 3 objects, a U-Net that is given a map of one location places [S2: K_max "
@@ -38,9 +38,9 @@ TEXTS = (
     "form fails, as in the paper ([S6]: 2 seeds). Locality and number of objects go together: rank correlation "
     "[S8: rank correlation within a seed] ([S8]). "
     "[More](docs/scenes.md)",
-    "**Published two-layer figures of swing-by are matched only with the square of the data's second "
-    "moment in place of the moment itself** (Figs 5 and 10 of Yang et al. 2025), and their failure to "
-    "learn vanishes when the factors are updated in place of their product ([T14], exact). "
+    "**Two published figures of swing-by do not follow from the equations beside them** (Figs 5 and 10 "
+    "of Yang et al. 2025). The first needs the square of the data's second moments; the failure to "
+    "learn in the second vanishes when layers are updated, not their product ([T14], exact). "
     "[More](docs/swing-by.md)",
 )
 CITED = re.compile(r"\[([A-Z]\d+a?)(?:: ([^\]]+))?\](?!\()")
