@@ -38,8 +38,8 @@ TEXTS = (
     "form fails, as in the paper ([S6]: 2 seeds). Locality and number of objects go together: rank correlation "
     "[S8: rank correlation within a seed] ([S8]). "
     "[More](docs/scenes.md)",
-    "**Two published figures of swing-by do not follow from the equations beside them** (Figs 5 and 10 "
-    "of Yang et al. 2025). The first needs the square of the data's second moments; the failure to "
+    "**Two published figures of swing-by do not follow from the equations beside them** (paper C, Figs "
+    "5 and 10). The first needs the square of the data's second moments; the failure to "
     "learn in the second vanishes when layers are updated, not their product ([T14], exact). "
     "[More](docs/swing-by.md)",
 )
