@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from multiprocessing import Pipe
 from pathlib import Path
@@ -77,17 +78,16 @@ def blocks(tree: ast.Module, module: str) -> Iterator[tuple[list[ast.stmt], str]
 
     def inside(node: ast.AST, path: str, first: int) -> Iterator[tuple[list[ast.stmt], str]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            path, first = f"{path}.{node.name}", node.lineno
-            first = first if not isinstance(node, ast.ClassDef) else 0
-        for name in ("body", "orelse", "finalbody"):
+            path = f"{path}.{node.name}"
+            first = 0 if isinstance(node, ast.ClassDef) else node.lineno
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
             held = getattr(node, name, None)
-            if isinstance(held, list) and held and isinstance(held[0], ast.stmt):
-                if first:
-                    yield held, f"{module}:{path}+{held[0].lineno - first}"
-                for one in held:
-                    yield from inside(one, path, first)
-        for one in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
-            yield from inside(one, path, first)
+            if not isinstance(held, list):
+                continue
+            if first and held and isinstance(held[0], ast.stmt):
+                yield held, f"{module}:{path}+{held[0].lineno - first}"
+            for one in held:
+                yield from inside(one, path, first)
 
     yield from inside(tree, "", 0)
 
@@ -228,11 +228,8 @@ def traced(root: Path, file: str, kept: Path, seconds: float = 900.0) -> dict[st
 
 
 def files(root: Path) -> list[str]:
-    return sorted(
-        p.stem
-        for p in (root / "tests").glob("test_*.py")
-        if p.stem.removeprefix("test_") not in APART
-    )
+    names = (path.stem for path in (root / "tests").glob("test_*.py"))
+    return sorted(name for name in names if name.removeprefix("test_") not in APART)
 
 
 Tests = dict[str, float]
@@ -242,8 +239,9 @@ FAILED = ".failed"
 
 
 class InOrder:
-    """A pytest plugin: tests in the order in which they are named; says which of them failed, and
-    ends the process where one of them hangs."""
+    """A pytest plugin: of the files of some tests these alone, in the order in which they are named,
+    and those that a fault has given other parameters, so other names; says which of them failed,
+    and ends the process where one of them hangs."""
 
     def __init__(self, tests: Tests) -> None:
         self.tests, self.place = tests, {name: i for i, name in enumerate(tests)}
@@ -259,26 +257,26 @@ class InOrder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list) -> None:
+        lost = tuple(t.partition("[")[0] for t in self.tests.keys() - {i.nodeid for i in items})
+        items[:] = [i for i in items if i.nodeid in self.tests or i.nodeid.startswith(lost)]
         items.sort(key=lambda item: self.place.get(item.nodeid, 0))
 
 
-def said(status: int | None) -> str:
+def tried(tests: Tests, prepare: Callable[[], None], *options: str) -> str:
+    """How tests end in a child, after what it does first: passed, failed, or timed out."""
+    named = dict.fromkeys(test.partition("::")[0] for test in tests)
+
+    def act() -> int:
+        prepare()
+        return int(pytest.main([*OPTIONS, *options, "-x", *named], plugins=[InOrder(tests)]))
+
+    status = in_child(act, 60.0 + LEAST + TIMES * sum(tests.values()))
     return "timed out" if status is None else "failed" if status else "passed"
 
 
 def verdict(root: Path, tests: Tests) -> str:
-    """How tests end, in a process that imports everything anew: passed, failed, or timed out."""
-
-    def act() -> int:
-        enter(root)
-        return int(pytest.main([*OPTIONS, "-x", *tests], plugins=[InOrder(tests)]))
-
-    return said(in_child(act, limit(tests)))
-
-
-def limit(tests: Tests) -> float:
-    """Seconds for tests and for loading them."""
-    return 60.0 + LEAST + TIMES * sum(tests.values())
+    """How tests end in a process that imports everything anew."""
+    return tried(tests, partial(enter, root))
 
 
 class Everything:
@@ -294,26 +292,22 @@ class Warm:
     threads no fork survives."""
 
     def __init__(self, root: Path) -> None:
-        self.root, (self.pipe, inner) = root, Pipe()
+        self.pipe, inner = Pipe()
         self.process = os.fork()
         if self.process == 0:
             enter(root)
             pytest.main(COLLECTED, plugins=[Everything()])
+            inner.send("ready")
             while given := inner.recv():
-                inner.send(self.tried(*given))
+                module, text, tests = given
+                changed = partial(exchange, root / "recombine" / f"{module}.py", text)
+                inner.send(tried(tests, changed, "-o", "addopts="))
             os._exit(0)
+        self.pipe.recv()  # a fault that is written before would be loaded
 
     def verdict(self, module: str, text: str, tests: Tests) -> str:
         self.pipe.send((module, text, tests))
         return self.pipe.recv()
-
-    def tried(self, module: str, text: str, tests: Tests) -> str:
-        def act() -> int:
-            exchange(self.root / "recombine" / f"{module}.py", text)
-            plain = [*OPTIONS, "-o", "addopts=", "-x", *tests]
-            return int(pytest.main(plain, plugins=[InOrder(tests)]))
-
-        return said(in_child(act, limit(tests)))
 
     def end(self) -> None:
         self.pipe.send(None)
@@ -322,7 +316,7 @@ class Warm:
 
 def exchange(path: Path, text: str) -> None:
     """Give the functions of a loaded module the code that another text has for them."""
-    new = dict(functions(compile(text, str(path), "exec")))
+    new = functions(compile(text, str(path), "exec"))
     for one in gc.get_objects():
         if type(one) is FunctionType and one.__code__.co_filename == str(path):
             code = new.get(one.__code__.co_qualname)
@@ -333,21 +327,18 @@ def exchange(path: Path, text: str) -> None:
 def is_exchangeable(old: str, new: str) -> bool:
     """Whether all functions still use the same names from around them: one that no longer says
     `super()` cannot take the place of one that did."""
-    kept = [
-        {name: one.co_freevars for name, one in functions(compile(text, "", "exec"))}
-        for text in (old, new)
-    ]
-    return kept[0] == kept[1]
+    before, after = (functions(compile(text, "", "exec")) for text in (old, new))
+    return before.keys() == after.keys() and all(
+        before[name].co_freevars == after[name].co_freevars for name in before
+    )
 
 
-def functions(code: CodeType) -> Iterator[tuple[str, CodeType]]:
-    """The functions and methods of a module; not those inside of others."""
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            if one.co_flags & inspect.CO_OPTIMIZED:
-                yield one.co_qualname, one
-            else:
-                yield from functions(one)
+def functions(code: CodeType) -> dict[str, CodeType]:
+    """The functions and methods of a module, by name; not those inside of others."""
+    found = {}
+    for one in (c for c in code.co_consts if isinstance(c, CodeType)):
+        found |= {one.co_qualname: one} if one.co_flags & inspect.CO_OPTIMIZED else functions(one)
+    return found
 
 
 def tests_at(tests: dict[str, Any], module: str, block: str | None, most: float) -> Tests:
