@@ -8,6 +8,7 @@ from level_rows import accuracy_rows
 
 from recombine.analysis.table import Table
 from recombine.plots import training
+from recombine.plots.accuracy_panels import ABREAST, Line, late_values
 from recombine.plots.style import Figure, canvas, display, label_ends, write_values
 
 NAMES = ("maskgit", "givt", "mar", "dit", "vae", "fsq")
@@ -20,16 +21,16 @@ def test_other_probes_are_panels_of_few_variants_and_one_summary_of_many(count, 
     (figure,) = training.others(rows, tmp_path)
     text = (tmp_path / f"{figure.name}.svg").read_text()
     axes = len(re.findall(r'<g id="axes_\d+">', text))
-    assert axes == (1 if count > training.ABREAST else 2 * count)
+    assert axes == (1 if count > ABREAST else 2 * count)
     assert all(display(name) in text for name in heights)
     assert not re.search(r">(maskgit|givt|dit|vae)\b", text)
 
 
 def test_a_late_value_is_the_mean_of_the_last_checkpoints_of_each_seed():
     rows = accuracy_rows({"dit": [0.2, 0.4]}, step=1) + accuracy_rows({"dit": [0.6, 1.0]}, step=2)
-    line = training.Line("dit", 2, "joint", "oracle")
-    assert training.late_values(Table(rows), line) == [0.6, 1.0]
-    assert training.late_values(Table(rows), line._replace(probe="linear")) == []
+    line = Line("dit", 2, "joint", "oracle")
+    assert late_values(Table(rows), line) == [0.6, 1.0]
+    assert late_values(Table(rows), line._replace(probe="linear")) == []
 
 
 def test_names_at_the_ends_of_lines_keep_apart_and_in_order(tmp_path):

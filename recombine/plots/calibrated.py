@@ -11,8 +11,9 @@ from recombine.analysis.levels import curve, seeds_of
 from recombine.analysis.paper_curves import OF_FAMILY, paper_points
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
 from recombine.analysis.table import Table
+from recombine.plots.accuracy_panels import last_of, variants_of
 from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, display
-from recombine.plots.training import by_level, last_of, variants_of
+from recombine.plots.training import by_level
 
 FAMILIES = ("maskgit", "givt", "mar", "dit", "dit on vae")
 BAR = 0.27

@@ -9,9 +9,9 @@ from recombine.analysis.levels import curve, per_seed, seeds_of
 from recombine.analysis.paper_curves import OF_FAMILY, paper_points
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
+from recombine.plots.accuracy_panels import last_of, variants_of
 from recombine.plots.calibrated import level_two, update_axis
 from recombine.plots.style import CYCLE, INK, Figure, canvas, display
-from recombine.plots.training import last_of, variants_of
 
 PANELS = (
     ("seen", 0, PAPER),

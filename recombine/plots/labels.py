@@ -5,9 +5,9 @@ from pathlib import Path
 from recombine.analysis.labels import LOST, curves
 from recombine.analysis.paper_probe import with_paper_probe
 from recombine.analysis.table import Table
+from recombine.plots.accuracy_panels import variants_of
 from recombine.plots.calibrated import all_levels
 from recombine.plots.style import CYCLE, Figure, canvas, display, seed_lines
-from recombine.plots.training import variants_of
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from recombine.analysis.levels import curve, seeds_of
 from recombine.analysis.table import Table
+from recombine.plots.accuracy_panels import variants_of
 from recombine.plots.style import CYCLE, Figure, canvas
-from recombine.plots.training import variants_of
 
 LEVEL2 = "111"
 

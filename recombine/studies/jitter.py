@@ -28,6 +28,7 @@ from recombine.analysis.levels import PROBES, accuracy, at_level, gain_of, probe
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.plots import training
+from recombine.plots.accuracy_panels import variants_of
 from recombine.plots.style import Figure
 from recombine.runs.recipe import WIDE, Recipe
 from recombine.studies import objectives
@@ -123,7 +124,7 @@ def values_lead(rows: Table) -> Finding:
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     lines: dict[str, dict[str, str]] = {}
-    for variant in training.variants_of(rows):
+    for variant in variants_of(rows):
         family, amount = variant.split(", ")
         lines.setdefault(family, {})[amount] = variant
     late = Figure(

@@ -31,6 +31,7 @@ from recombine.analysis.levels import at_level, gain_of, measured
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.plots import training
+from recombine.plots.accuracy_panels import variants_of
 from recombine.plots.style import Figure
 from recombine.runs.recipe import WIDE, Recipe
 from recombine.studies import composition
@@ -93,7 +94,7 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
         "one; "
         "prompted for are small blue triangles. All are scored by the probes of the usual world.",
     )
-    lines = {"level 2": {v: v for v in training.variants_of(rows)}}
+    lines = {"level 2": {v: v for v in variants_of(rows)}}
     return [training.ends(rows, folder, figure, lines), *training.figures(rows, folder)]
 
 
