@@ -258,9 +258,12 @@ def test_what_was_assessed_does_not_change():
 
 
 def test_a_verdict_for_every_part_or_none_at_all():
-    odd = Assessment(claim(), "supported", Finding((Check("c", True),)), ())
+    parts = (Check("c", True),)
+    odd = Assessment(claim(), "supported", Finding(parts), ())
     with pytest.raises(ValueError, match="shorter"):
         odd.json("s", "full", 5, {})
+    with pytest.raises(ValueError, match="shorter"):
+        combine(parts, ())
 
 
 @pytest.mark.parametrize("name", NAMES)
