@@ -8,6 +8,7 @@ import torch
 from figure_reader import drawn
 from scene_rows import carried_out, detector_rows, note, verdict
 
+from recombine.analysis.receptive_field import missed
 from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.patch_fit import conditioned, fits, overfull
@@ -64,8 +65,9 @@ def test_variants_differ_in_their_reach_alone_and_one_is_that_of_length(scale):
         recipe.check()
     digests = {digest_of(SceneRun(r)) for r in made.values()}
     for base in chosen.bases:
-        first, *others = (r for v, r in made.items() if v.startswith(base))
-        assert all(replace(r, net=first.net) == first for r in others)
+        every = [r for v, r in made.items() if v.startswith(f"{base}, reach")]
+        alike = [r for r in every if "patches" not in base or r.net.reach < chosen.scenes.control]
+        assert all(replace(r, net=alike[0].net) == alike[0] for r in alike)
         length = replace(scene_settings.settings(scale), experiments=(base,)).variants()[base]
         assert (digest_of(SceneRun(length)) in digests) == (scale != "laptop"), "used again"
 
@@ -75,6 +77,8 @@ def test_two_runs_of_exp_2l_are_those_of_length_which_is_conditioned_on_one_obje
     assert made["exp2L, reach 2"] == length["exp2L"]
     assert made["exp2L, reach 8"] == length["exp2L, whole"]
     assert [made[f"exp{i}L, reach 2"].given for i in (2, 3)] == [1, 3]
+    assert made["exp2L, patches, reach 8"] == length["exp2L, patches, whole"]
+    assert made["exp3L, patches, reach 2"] == length["exp3L, patches"]
 
 
 WRONG = ["reaches=[1,2]", "reaches=[2,1,3]", "reaches=[1,2,16]", "bases=[]", 'bases=["exp1"]']
@@ -178,4 +182,14 @@ def test_the_study_runs_and_plots_its_figures(tmp_path):
 
 def test_figures_are_plotted_from_any_number_of_seeds():
     rows = both({1: (2, 3), 2: (7, 8), 3: (7, 7), 4: (3, 4)}, FALLS)
+    assert list(drawn(STUDY.figures, rows)) == ["reach"]
+
+
+def test_patches_that_were_prompted_for_fewer_are_shown_and_not_compared_at_many():
+    literal = made_up({1: (8, 8), 8: (1, 1)}, {1: 0.9, 8: 1.0}, 0.1, "exp2L, patches")
+    fewer = [r for r in literal if r.get("reach") or r["kind"] == "variant" or r["locations"] <= 5
+             or "reach 8" not in r["variant"]]  # fmt: skip
+    rows = table(made_up(FALLS, EVERY, 0.1), fewer)
+    assert name("exp2L, patches", 1) in missed(rows)
+    assert name("exp2L, patches", 8) not in missed(rows)
     assert list(drawn(STUDY.figures, rows)) == ["reach"]

@@ -35,9 +35,11 @@ def many(rows: Table) -> int:
 
 
 def missed(rows: Table) -> dict[str, Seeds]:
-    """The share of many locations that the network of each reach misses at the end."""
+    """The share of many locations that the network of each reach misses at the end, of those that
+    were prompted for so many."""
     number, made = many(rows), {}
-    for variant in rows.where(kind="fit").column("variant"):
+    prompted = rows.where(kind="count", locations=number).unique("variant")
+    for variant in (v for v in rows.where(kind="fit").column("variant") if v in prompted):
         recall = share_at(rows, variant, number, "recall")
         made[variant] = {seed: 1 - share for seed, share in recall.items()}
     return made

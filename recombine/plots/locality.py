@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from recombine.analysis.scenes import (
-    OTHER_NOISE,
     Point,
     able,
     correlation,
@@ -20,7 +19,7 @@ from recombine.analysis.table import Table
 from recombine.metrics.locality import RADIUS
 from recombine.metrics.locality_map import DECADES, LocalityMap
 from recombine.metrics.scene_sheets import read_heat
-from recombine.plots.scene_pictures import NAMES, color, in_order, run_sheet, title
+from recombine.plots.scene_pictures import NAMES, color, in_order, run_sheet, shape, title
 from recombine.plots.style import GREY, Figure, canvas
 
 if TYPE_CHECKING:
@@ -73,15 +72,6 @@ def journey(axis: Any, run: list[Point], shift: float) -> None:
     for i, (a, b) in enumerate(zip(x, y, strict=True)):
         late = (i + 1) / len(run)
         axis.plot([a], [b], form, color=ink, ms=3 + 4 * late, alpha=0.35 + 0.65 * late, mew=0)
-
-
-def shape(variant: str) -> str:
-    """Experiments that share a colour have different shapes."""
-    if variant.endswith(OTHER_NOISE):
-        return "D"
-    if "patches" in variant:
-        return "X"
-    return "o" if variant in NAMES else "s" if variant.endswith("1 object") else "^"
 
 
 def correlation_text(claimed: list[Point], shown: list[Point]) -> str:

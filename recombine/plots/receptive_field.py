@@ -7,7 +7,7 @@ from typing import Any
 from recombine.analysis.receptive_field import bases_of, fullness, many, missed, reaches_of
 from recombine.analysis.scenes import facts, last, numbers_of, reached
 from recombine.analysis.table import Table
-from recombine.plots.scene_pictures import color, run_sheet, strips, title
+from recombine.plots.scene_pictures import color, run_sheet, shape, strips, title
 from recombine.plots.style import GREY, Figure, canvas
 
 
@@ -21,7 +21,8 @@ def reach(rows: Table, folder: Path) -> Figure:
         "reach",
         "A patch can be too small, and too large",
         "Left: K_max over the number of cells that a patch extends in every direction (dots are "
-        "seeds; dashed: by means); dotted, the largest number of objects in training. Middle: "
+        "seeds; dashed, with crosses: U-Nets on patches, of which those as large as the picture were "
+        "prompted for fewer locations); dotted, the largest number of objects in training. Middle: "
         "false positives per location, up to twice that number, where training conditions on all "
         "objects; and what the world says: the share of objects that a patch cuts. Right: the "
         f"share of {number} locations that each network misses, over the share of patches that "
@@ -46,11 +47,10 @@ def lengths(axis: Any, rows: Table, base: str) -> None:
     """K_max over the reach of one experiment."""
     variants, ink = reaches_of(rows, base), color(base)
     each = {r: list(reached(rows, variant).values()) for r, variant in variants.items()}
-    axis.plot(list(each), [fmean(v) for v in each.values()], color=ink, label=title(base))
+    style = {"color": ink, "ls": "-" if shape(base) == "o" else "--"}
+    axis.plot(list(each), [fmean(v) for v in each.values()], label=title(base), **style)
     for r, values in each.items():
-        axis.plot([r] * len(values), values, "o", color=ink, ms=4.5)
-    mild = [fmean(reached(rows, variant, means=True).values()) for variant in variants.values()]
-    axis.plot(list(each), mild, color=ink, ls="--", lw=1)
+        axis.plot([r] * len(values), values, shape(base), color=ink, ms=5)
     trained = facts(rows, next(iter(variants.values())))["trained"]
     axis.axhline(trained, color=GREY, lw=0.8, ls=":")
     axis.set(ylabel="K_max", ylim=(-0.2, numbers_of(rows)[-1] + 0.5))
@@ -67,9 +67,10 @@ def false_positives(axis: Any, rows: Table) -> None:
                 r: [surplus(s, few) for s in last(rows, v).values()] for r, v in variants.items()
             }
             ends = [fmean(v) for v in each.values()]
-            axis.plot(list(each), ends, color=color(base), label="false positives per location")
+            style = {"color": color(base), "ls": "-" if shape(base) == "o" else "--"}
+            axis.plot(list(each), ends, label=f"false positives, {title(base)}", **style)
             for r, seeds in each.items():
-                axis.plot([r] * len(seeds), seeds, "o", color=color(base), ms=4)
+                axis.plot([r] * len(seeds), seeds, shape(base), color=color(base), ms=4)
     cut = {r["reach"]: 1 - r["inside"] for r in rows.where(kind="fit")}
     style = {"color": GREY, "ls": "--", "marker": "s", "ms": 3, "label": "objects that are cut"}
     axis.plot(list(cut), list(cut.values()), **style)
@@ -87,12 +88,15 @@ def misses(axis: Any, rows: Table, base: str) -> None:
     lost, share, ink = missed(rows), fullness(rows), color(base)
     ends = []
     for r, variant in reaches_of(rows, base).items():
+        if variant not in lost:
+            continue
         values, full = list(lost[variant].values()), share[variant]
-        axis.plot([full] * len(values), values, "o", color=ink, ms=4, alpha=0.6)
+        axis.plot([full] * len(values), values, shape(base), color=ink, ms=4, alpha=0.6)
         beside = {"textcoords": "offset points", "fontsize": 8, "va": "center"}
         axis.annotate(str(r), (full, fmean(values)), (5, 0), color=ink, **beside)
         ends.append((full, fmean(values)))
-    axis.plot(*zip(*sorted(ends), strict=True), color=ink, lw=1, label=title(base))
+    style = {"lw": 1, "ls": "-" if shape(base) == "o" else "--"}
+    axis.plot(*zip(*sorted(ends), strict=True), color=ink, label=title(base), **style)
 
 
 def samples(rows: Table, folder: Path) -> list[Figure]:
@@ -102,6 +106,8 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
         "The first picture for each number of locations, not chosen; the first seed. Green cross: "
         "the location was located; red: it was not. The same locations and noise in every row.",
     )
-    variants, numbers = rows.where(kind="fit").column("variant"), numbers_of(rows)
-    sheets = {v: (run_sheet(rows, v, folder), numbers) for v in variants}
-    return strips(folder, figure, sheets, tuple(numbers))
+    sheets = {
+        v: (run_sheet(rows, v, folder), numbers_of(rows.where(variant=v)))
+        for v in rows.where(kind="fit").column("variant")
+    }
+    return strips(folder, figure, sheets, tuple(numbers_of(rows)))

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Shaped
 from PIL import Image
 
-from recombine.analysis.scenes import last, variants_of
+from recombine.analysis.scenes import OTHER_NOISE, last, variants_of
 from recombine.analysis.table import Table
 from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, Figure, canvas
@@ -41,6 +41,15 @@ def title(variant: str) -> str:
 def color(variant: str) -> str:
     """Variants that differ in what they were trained on have the colour of their experiment."""
     return COLORS.get(variant) or COLORS[variant.partition(", ")[0]]
+
+
+def shape(variant: str) -> str:
+    """Experiments that share a colour have different shapes."""
+    if variant.endswith(OTHER_NOISE):
+        return "D"
+    if "patches" in variant:
+        return "X"
+    return "o" if variant in NAMES else "s" if variant.endswith("1 object") else "^"
 
 
 def run_sheet(rows: Table, variant: str, folder: Path, name: str = "", kind: str = "count") -> Path:

@@ -7,11 +7,11 @@ than training ever conditioned on: then it is out of distribution, just as a net
 of the picture. So there should be a best reach, as large as objects and no larger, and the world
 alone should predict which.
 
-Exps 3L and 2L of `length` with one number changed: how many cells a patch reaches in every
-direction. 3L is conditioned on all objects in training, up to three, 2L on one only, so its patches
-are too full much sooner. What the world says of each reach is measured on its own pictures, without
-a network: how many objects fit into the patch around their location, and how many patches hold more
-locations than training conditions on.
+Exps 3L and 2L of `length`, as tokens and in the paper's own form, a U-Net on each patch, with one
+number changed: how many cells a patch reaches in every direction. 3L is conditioned on all objects
+in training, up to three, 2L on one only, so its patches are too full much sooner. What the world
+says of each reach is measured on its own pictures, without a network: how many objects fit into the
+patch around their location, and how many patches hold more locations than training conditions on.
 
 Run: `recombine run receptive-field --scale laptop` (Exp 3L, four reaches, small plain scenes),
 `--scale full` (on a GPU)."""
@@ -21,6 +21,7 @@ from typing import Literal, get_args
 
 from recombine.analysis.receptive_field import best_reach_lies_between, fullness_predicts_misses
 from recombine.config import config
+from recombine.nets.local import LocalConfig
 from recombine.pipeline.job import Job
 from recombine.plots import receptive_field as plots
 from recombine.runs.patch_fit import PatchFitRun
@@ -32,17 +33,19 @@ from recombine.studies.scene_settings import RUN_MINUTES, SceneSettings
 from recombine.studies.scene_settings import settings as scene_settings
 from recombine.studies.study import Scale, Study, described
 
-Base = Literal["exp3L", "exp2L"]
+Base = Literal["exp3L", "exp2L", "exp3L, patches", "exp2L, patches"]
 
 
 @config("settings/receptive-field")
 class ReceptiveField:
     """`scenes`: where the experiments come from; `reaches`: how many cells a patch extends in every
-    direction, smallest first; `bases`: the experiments whose reach is changed."""
+    direction, smallest first; `bases`: the experiments whose reach is changed. U-Nets on patches as
+    large as the picture are evaluated as sparsely as the control of `length`, and trained as
+    briefly: sampling costs (patch / cell)^2 pictures a picture."""
 
     scenes: SceneSettings = field(default_factory=SceneSettings)
     reaches: tuple[int, ...] = (1, 2, 3, 4, 8)
-    bases: tuple[Base, ...] = ("exp3L", "exp2L")
+    bases: tuple[Base, ...] = get_args(Base)
 
     def __post_init__(self) -> None:
         if len(self.reaches) < 3 or list(self.reaches) != sorted(set(self.reaches)):
@@ -55,8 +58,15 @@ class ReceptiveField:
     def recipes(self) -> dict[tuple[str, int], SceneRecipe]:
         """By experiment and reach."""
         bases = replace(self.scenes, experiments=self.bases).variants()
-        each = ((base, reach) for base in bases for reach in self.reaches)
-        return {(b, r): replace(bases[b], net=replace(bases[b].net, reach=r)) for b, r in each}
+        return {(b, r): self.reaching(bases[b], r) for b in bases for r in self.reaches}
+
+    def reaching(self, recipe: SceneRecipe, reach: int) -> SceneRecipe:
+        scenes, net = self.scenes, replace(recipe.net, reach=reach)
+        if isinstance(net, LocalConfig):
+            return replace(recipe, net=net)
+        if reach < scenes.control:
+            return replace(recipe, **scenes.patched(net, scenes.patch_samples))
+        return replace(recipe, **scenes.patched(net, scenes.control_samples, scenes.control_most))
 
     def variants(self) -> dict[str, SceneRecipe]:
         return {name(*key): recipe for key, recipe in self.recipes().items()}
@@ -72,7 +82,7 @@ def settings(scale: Scale) -> ReceptiveField:
     if scale == "full":
         return ReceptiveField(chosen)
     if scale == "smoke":
-        return ReceptiveField(chosen, (0, 2, 4))
+        return ReceptiveField(chosen, (0, 2, 4), ("exp3L", "exp2L", "exp2L, patches"))
     fewer = replace(chosen.recipe, train=replace(chosen.recipe.train, steps=1000))
     return ReceptiveField(replace(chosen, recipe=fewer), (0, 1, 2, 7), ("exp3L",))
 
@@ -97,7 +107,7 @@ STUDY = Study(
     cost={
         "smoke": "12 s, one core",
         "laptop": "10 min (estimate), two cores",
-        "full": "30 min (estimate) after length, three at a time on one H200, 3 seeds",
+        "full": "20 min a seed (estimate) after length, five at a time on one H200",
     },
     settings=settings,
     jobs=jobs,
