@@ -85,6 +85,15 @@ def test_the_amounts_of_jitter_lie_in_order_and_all_are_scored_alike():
     assert {made[f"mar, {a}"].probe_world for a in jitter.AMOUNTS} == {worlds[1]}
 
 
+def test_values_and_classes_differ_in_the_labels_alone():
+    made = jitter.settings("full").variants()
+    assert len(made) == 24
+    for name in (n for n in made if not n.endswith("classes")):
+        value, given = made[name], made[f"{name}, classes"]
+        assert (value.conditioning.mode, given.conditioning.mode) == ("continuous", "quantised")
+        assert replace(given, conditioning=value.conditioning) == value
+
+
 def of(family: str, **heights: float) -> dict[str, float]:
     """base=0.1, far=0.9 -> the names of a family's ablations or amounts."""
     return {family if a == "base" else f"{family}, {a}": y for a, y in heights.items()}
@@ -94,6 +103,10 @@ def amounts(*wide: float, none: float = 0.0) -> dict[str, float]:
     """Level 2 of the four families with wide jitter, and with less."""
     named = zip(jitter.FAMILIES, wide, strict=True)
     return {k: y for f, w in named for k, y in of(f, none=none, usual=none, wide=w).items()}
+
+
+def by_class(*wide: float) -> dict[str, float]:
+    return {f"{name}, classes": y for name, y in amounts(*wide).items()}
 
 
 def conditions(full: float, quantised: float, dropped: float) -> dict[str, float]:
@@ -135,6 +148,9 @@ YES, PARTLY, NO, OPEN = "supported", "partly supported", "contradicted", "inconc
         (jitter, "B19", amounts(0.5, 0.75, 0.8, 0.9), YES),
         (jitter, "B19", amounts(0.6, 0.1, 0.8, 0.9), PARTLY),
         (jitter, "B19", amounts(0.9, 0.7, 0.7, 0.7), NO),
+        (jitter, "B40", by_class(0.5, 0.75, 0.8, 0.9), YES),
+        (jitter, "B40", by_class(0.6, 0.1, 0.8, 0.9), PARTLY),
+        (jitter, "B40", amounts(0.5, 0.75, 0.8, 0.9), "not measured"),
         (tokenizers, "B12", ON_VAE | {"givt on vae": 0.85}, YES),
         (tokenizers, "B12", ON_VAE | {"givt on vae": 0.1}, PARTLY),
         (tokenizers, "D4", {"vae": 0.9, "vq": 0.88}, YES),
