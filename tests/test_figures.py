@@ -23,6 +23,7 @@ from recombine.plots import (
     labels,
     local_scores,
     operator,
+    optimizers,
     receptive_field,
     repair,
     tokenizers,
@@ -153,6 +154,16 @@ def reaches() -> Table:
             row = {"kind": "count", "variant": same["variant"], "seed": seed, "step": 1, "n": 4}
             row |= {"locations": k, "matched": float(k <= far), "total": k + float(k == 4)}
             rows.append(row | {"recall": min(1.0, far / k)})
+    return Table(rows)
+
+
+def searched() -> Table:
+    """A family with two rates and two seeds; the second rate has the lower held-out loss."""
+    rows = []
+    for (rate, seen, loss), seed in product(((0.0001, 0.7, 0.5), (0.001, 0.9, 0.2)), (0, 1)):
+        about = {"variant": f"dit, {rate:g}, not clipped", "seed": seed, "step": 1}
+        rows.append({"kind": "held-out loss", "loss": loss + 0.1 * seed, **about})
+        rows.append({"kind": "accuracy", "probe": "oracle", "level": 0, "joint": seen, **about})
     return Table(rows)
 
 
@@ -377,14 +388,22 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
     "reach": (receptive_field.reach, (reaches(),), [
         {"labels": ("reach, in cells", "K_max"), "limits": (0.95, 2.05, -0.2, 4.5), "lines": [
             ("Exp 3L: local, list", [1, 2], [1.5, 3]), ("", [1, 1], [1, 2]), ("", [2, 2], [3, 3]),
-            ("", [1, 2], [1.5, 3]), ("", [0, 1], [2, 2])]},
+            ("", [0, 1], [2, 2])]},
         {"labels": ("reach, in cells", "share"), "xticks": {"1": 1, "2": 2}, "lines": [
-            ("false positives per location", [1, 2], [0.062, 0.062]), ("", [1, 1], [0.062] * 2),
+            ("false positives, Exp 3L: local, list", [1, 2], [0.062] * 2), ("", [1, 1], [0.062] * 2),
             ("", [2, 2], [0.062] * 2), ("objects that are cut", [1, 2], [0.4, 0])]},
         {"labels": ("patches too full", "of 4 locations missed"),
          "texts": [("1", 0.1, 0.625), ("2", 0.3, 0.25)], "lines": [
              ("", [0.1] * 2, [0.75, 0.5]), ("", [0.3] * 2, [0.25, 0.25]),
              ("Exp 3L: local, list", [0.1, 0.3], [0.625, 0.25])]},
+    ]),
+    "rates": (optimizers.by_rate, (searched(),), [
+        {"title": "DiT", "lines": [
+            ("not clipped", [1e-4, 1e-3], [0.55, 0.25]), ("", [1e-4] * 2, [0.5, 0.6]),
+            ("", [1e-3] * 2, [0.2, 0.3]), ("", [1e-3], [0.25]), ("", [1e-4], [0.55])]},
+        {"labels": ("learning rate", "seen"), "scales": ("log", "linear"), "lines": [
+            ("not clipped", [1e-4, 1e-3], [0.7, 0.9]), ("", [1e-4] * 2, [0.7] * 2),
+            ("", [1e-3] * 2, [0.9] * 2), ("", [1e-3], [0.9]), ("", [1e-4], [0.7])]},
     ]),
     "pixels": (features.locality, (feature_rows(),), [
         {"limits": (0.17, 0.83, 0, 1.02), "labels": ("noise level t", "share nearby"), "lines": [

@@ -1,6 +1,7 @@
-"""The studies of paper A's setting that vary labels: `label-dropout`, `labels`, `repair`."""
+"""The studies of paper A's setting: `label-dropout`, `labels`, `repair`, `optimizers`."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -9,15 +10,18 @@ from level_rows import accuracy_rows, verdict
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.solvers import Euler
 from recombine.pipeline.job import Work, digest_of
 from recombine.rng import seeded
 from recombine.runs.models import Model, ModelRun
 from recombine.runs.recipe import Evaluation, Recipe
 from recombine.runtime import Runtime
-from recombine.studies import label_dropout, labels, repair
+from recombine.studies import label_dropout, labels, optimizers, repair
+from recombine.tokenizers.pixels import Pixels
 from recombine.worlds.shapes2d import Shapes2D
 
+SMALL = DiTConfig(TransformerConfig(depth=1, width=16, heads=2), patch=7)
 PAPER = ("paper 0", "paper 1", "oracle")
 
 
@@ -30,6 +34,17 @@ def rows_of(heights: dict, seen: float = 0.8, spread: float = 0.5) -> list:
     return rows
 
 
+def searched(best_seen: float, used_loss: float = 2.0) -> list:
+    """Of two settings of one family, the second has held-out loss 1."""
+    used, other = "dit, 0.0001, not clipped", "dit, 0.001, not clipped"
+    rows = [*accuracy_rows({used: 0.5}, seen=0.8), *accuracy_rows({other: 0.5}, seen=best_seen)]
+    for variant, loss in ((used, used_loss), (other, 1.0)):
+        about = {"kind": "held-out loss", "variant": variant, "step": 1}
+        rows += [about | {"seed": seed, "loss": loss} for seed in range(5)]
+    return rows
+
+
+WEAK = {"dit, ddpm": 0.6, "dit, weak signal": 0.85, "dit on vae, weak signal": 0.85, "dit": 0.6}
 ORDER = {"values": 0.98, "values, dropout": 0.0, "classes": 0.6, "classes, dropout": 0.05}
 
 
@@ -44,6 +59,12 @@ ORDER = {"values": 0.98, "values, dropout": 0.0, "classes": 0.6, "classes, dropo
         (labels, "G13", rows_of(ORDER), "supported"),
         (labels, "G13", rows_of(ORDER | {"classes": 0.99}), "partly supported"),
         (label_dropout, "G7", rows_of({"maskgit": 0.6, "maskgit, dropout": 0.0}), "supported"),
+        (label_dropout, "G16", rows_of(WEAK), "supported"),
+        (label_dropout, "G16", rows_of(WEAK | {"dit, ddpm": 0.85}), "partly supported"),
+        (optimizers, "G18", searched(0.82), "supported"),
+        (optimizers, "G18", searched(0.98), "contradicted"),
+        (optimizers, "G18", searched(0.98, used_loss=0.5), "supported"),
+        (optimizers, "G18", rows_of(ORDER), "not measured"),
         (label_dropout, "G7", rows_of({"maskgit": 0.6, "maskgit, dropout": 0.6}), "partly supported"),
     ],
 )  # fmt: skip
@@ -86,9 +107,8 @@ def test_only_the_auxiliary_loss_differs():
 
 
 def test_labels_left_out_of_prompts_change_the_samples(tmp_path):
-    net = DiTConfig(TransformerConfig(depth=1, width=16, heads=2), patch=7)
     evaluation = Evaluation(solver=Euler(2))
-    recipe = Recipe(net=net, conditioning=Conditioning("quantised", 0.1), evaluation=evaluation)
+    recipe = Recipe(net=SMALL, conditioning=Conditioning("quantised", 0.1), evaluation=evaluation)
 
     def samples(dropout: float, factor: float) -> torch.Tensor:
         """All weights are drawn at random; `factor` scales the embeddings of given labels."""
@@ -108,10 +128,9 @@ def test_labels_left_out_of_prompts_change_the_samples(tmp_path):
 def test_pictures_that_lie_in_another_class_are_left_out(tmp_path):
     """In the calibrated world sizes overlap, colours do not."""
     world = Shapes2D().calibrated()
-    net = DiTConfig(TransformerConfig(depth=1, width=16, heads=2), patch=7)
 
     def strangers(apart: bool) -> torch.Tensor:
-        recipe = Recipe(world, net=net, pool=500, apart=apart)
+        recipe = Recipe(world, net=SMALL, pool=500, apart=apart)
         model = Model(recipe, Work(ModelRun(recipe), tmp_path, Runtime(torch.device("cpu"))))
         given = model.pool[1]
         return (world.nearest(given.index, given.value) != given.index).float().mean(0)
@@ -120,3 +139,24 @@ def test_pictures_that_lie_in_another_class_are_left_out(tmp_path):
     assert (shape, color) == (0, 0)
     assert size == pytest.approx(0.2, abs=0.05)
     assert not strangers(apart=True).any()
+
+
+def test_held_out_pictures_are_none_of_training_and_their_loss_the_same_at_every_step(tmp_path):
+    recipe = optimizers.settings("smoke").variants()["maskgit, 0.001, clipped at 1"]
+    recipe = replace(recipe, tokenizer=Pixels(), objective=Diffusion(), net=SMALL)
+    model = Model(recipe, Work(ModelRun(recipe), tmp_path, Runtime(torch.device("cpu"))))
+    (first,), (again,) = model.held_out_loss(), model.held_out_loss()
+    assert first == again
+    assert first["n"] == 4 * 4
+    given = []
+    record = lambda _, net, x, *rest: given.append(x) or x.mean((1, 2, 3))  # noqa: E731
+    with patch.object(Diffusion, "loss", record):
+        model.held_out_loss()
+    trained = model.pool[0].flatten(1)
+    assert torch.cdist(given[0].flatten(1), trained).min() > 1e-3
+    with torch.no_grad():
+        for parameter in model.net.parameters():
+            parameter.add_(0.1)
+    assert model.held_out_loss() != [first]
+    quiet = replace(recipe, evaluation=replace(recipe.evaluation, held_out=0))
+    assert Model(quiet, model.work).held_out_loss() == []

@@ -162,7 +162,7 @@ def weak_latents_lift_dit(rows: Table) -> Finding:
         *(at_level(rows, name, 2, low=0.75, probe=PAPER) for name in both),
         gain_of(rows, both[0], "dit, ddpm", 0.1, probe=PAPER),
     )
-    papers = {f"paper_{v}": LATE[v.partition(", ")[0]] for v in both}
+    papers: Measured = {f"paper_{v}": LATE[v.partition(", ")[0]] for v in both}
     return Finding((*parts, *seen(rows, *both)), beside(rows, "dit", "dit, ddpm", *both) | papers)
 
 

@@ -202,7 +202,22 @@ class Model:
         about = {"kind": "accuracy", "step": step}
         rows = [about | row for row in accuracy_rows(probes, images, r.split, space)]
         rows += [{"kind": "auxiliary loss", "step": step} | row for row in self.readings()]
-        return rows + [row | {"step": step} for row in self.condition_dependence()]
+        more = [*self.held_out_loss(), *self.condition_dependence()]
+        return rows + [row | {"step": step} for row in more]
+
+    @torch.no_grad()
+    def held_out_loss(self) -> list[Row]:
+        """The loss on pictures of seen compositions that training does not have, with all labels
+        given, the same at every step; nothing unless the recipe asks for it."""
+        r, count = self.recipe, self.recipe.evaluation.held_out
+        if not count or r.objective.needs_teacher:
+            return []
+        rng = seeded(r.seed, "held out", device=self.device)
+        index = torch.tensor(r.split.seen, device=self.device).repeat_interleave(count, 0)
+        images, values = r.world.render(index, rng)
+        x, condition = self.codec.encode(images), r.world.describe(index, values)
+        loss = r.objective.loss(self.net, x, condition, r.objective.draw(x.shape, rng))
+        return [{"kind": "held-out loss", "loss": round(float(loss.mean()), 5), "n": len(x)}]
 
     @torch.no_grad()
     def readings(self) -> list[Row]:

@@ -49,8 +49,9 @@ class Evaluation:
     pictures of each composition probes and tokenizers are checked. `paper_probes`: how many seeds
     of paper A's own probe score the samples too. `keep`: how many samples of each composition stay
     on disk at each of the last `keep_last` checkpoints, for other probes (see `rescoring`).
-    `prompt_dropout`: how often a factor is left out of a prompt too, as where code leaves label dropout on
-    while it samples."""
+    `prompt_dropout`: how often a factor is left out of a prompt too, as where code leaves label
+    dropout on while it samples. `held_out`: on how many pictures of each seen composition that
+    training does not have the loss is measured at every checkpoint."""
 
     checkpoints: int | tuple[int, ...] = (0,)
     samples: int = 256
@@ -65,9 +66,10 @@ class Evaluation:
     keep: int = 0
     keep_last: int = 4
     prompt_dropout: float = 0.0
+    held_out: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("paper_probes", "keep"):
+        for name in ("paper_probes", "keep", "held_out"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
         for name in ("samples", "probe_steps", "real", "keep_last"):

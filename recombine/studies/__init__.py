@@ -19,6 +19,7 @@ NAMES = (
     "objectives",
     "calibrated",
     "label-dropout",
+    "optimizers",
     "labels",
     "jitter",
     "jitter-by-shape",

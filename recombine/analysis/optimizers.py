@@ -1,0 +1,68 @@
+"""Which rate and clipping suit a family best, by the loss on held-out pictures of what it has seen."""
+
+from statistics import fmean
+
+from recombine.analysis.claims import Finding, Measured, Part, claim
+from recombine.analysis.estimates import rate_difference
+from recombine.analysis.levels import per_seed, same_seeds
+from recombine.analysis.table import Table
+
+USED = "0.0001, not clipped"
+"""The setting of `label-dropout`."""
+LITTLE = 0.1
+"""How much less of what it has seen a family may draw right there than with its best setting."""
+
+
+def families_of(rows: Table) -> dict[str, dict[str, str]]:
+    """Family -> setting -> variant."""
+    made: dict[str, dict[str, str]] = {}
+    for variant in rows.where(kind="held-out loss").unique("variant"):
+        family, _, setting = variant.partition(", ")
+        made.setdefault(family, {})[setting] = variant
+    return made
+
+
+def held_out(rows: Table, variant: str) -> dict[int, float]:
+    """The loss at the end, by seed. LookupError where it was not measured."""
+    seeds = rows.where(kind="held-out loss", variant=variant).by("seed")
+    if not seeds:
+        raise LookupError(f"no held-out loss of {variant}")
+    return {seed: max(some, key=lambda row: row["step"])["loss"] for seed, some in seeds.items()}
+
+
+def best_setting(rows: Table, settings: dict[str, str]) -> str:
+    """The setting with the lowest held-out loss on average."""
+    return min(settings, key=lambda name: fmean(held_out(rows, settings[name]).values()))
+
+
+@claim("G18", "beyond A")
+def no_family_is_held_back(rows: Table) -> Finding:
+    """With the settings of `label-dropout` every family learns what it sees nearly as well as with
+    the settings that suit it best.
+
+    Expected: seen, with the best rate and clipping by held-out loss less with those used, <= 0.1
+    for every family; late means, oracle"""
+    families, parts = families_of(rows), []
+    shown: Measured = {}
+    if not families:
+        raise LookupError("no held-out loss was measured")
+    for family, settings in families.items():
+        if USED not in settings:
+            raise LookupError(f"{family} was not trained with {USED}")
+        best = best_setting(rows, settings)
+        pair = [per_seed(rows, settings[s], 0, probe="oracle") for s in (best, USED)]
+        same_seeds(*pair)
+        lost = rate_difference(*(list(values.values()) for values in pair))
+        parts.append(Part(f"{family}, seen, best less used", lost, high=LITTLE))
+        shown |= beside(rows, family, settings, best)
+    return Finding(tuple(parts), shown)
+
+
+def beside(rows: Table, family: str, settings: dict[str, str], best: str) -> Measured:
+    """The best setting, and both numbers of every one."""
+    shown: Measured = {f"{family}, best": best}
+    for variant in settings.values():
+        shown[f"{variant}, held-out loss"] = fmean(held_out(rows, variant).values())
+        seen = per_seed(rows, variant, 0, probe="oracle")
+        shown[f"{variant}, seen"] = fmean(seen.values())
+    return shown
