@@ -17,7 +17,7 @@ from recombine.rng import seeded
 from recombine.runs.models import Model, ModelRun
 from recombine.runs.recipe import Evaluation, Recipe
 from recombine.runtime import Runtime
-from recombine.studies import label_dropout, labels, optimizers, repair
+from recombine.studies import circuits, label_dropout, labels, optimizers, repair
 from recombine.tokenizers.pixels import Pixels
 from recombine.worlds.shapes2d import Shapes2D
 
@@ -104,6 +104,15 @@ def test_only_the_auxiliary_loss_differs():
             plain.train,
             plain.conditioning,
         )
+
+
+def test_the_models_of_repair_can_be_opened_in_place_of_those_of_jepa():
+    chosen, theirs = circuits.settings("full"), repair.settings("full").variants()
+    opened = replace(chosen, models="repair").variants()
+    assert opened == {name: theirs[name] for name in ("maskgit", "jepa")}
+    assert not {digest_of(ModelRun(r)) for r in opened.values()} & {
+        digest_of(ModelRun(r)) for r in chosen.variants().values()
+    }
 
 
 def test_labels_left_out_of_prompts_change_the_samples(tmp_path):

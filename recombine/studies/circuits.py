@@ -1,6 +1,7 @@
 """Does the auxiliary loss change how a model represents factors?
 
-The models of `jepa`, MaskGIT without and with the auxiliary loss, are opened. Heads: the same
+The models of `jepa`, MaskGIT without and with the auxiliary loss, are opened, or with
+`models=repair` those of `repair`, in paper A's probable setting. Heads: the same
 tokens are given under two conditions that differ in one factor; a head whose output turns by more
 than a threshold for two factors or more is polysemantic. Units: those whose removal would change
 the likelihood of a composition's pictures most are its circuit, and circuits of different
@@ -13,11 +14,12 @@ share of units is swept; and every overlap stands beside the one between two hal
 composition's pictures, since a circuit that is estimated badly overlaps with nothing.
 
 Run: `recombine run circuits --scale laptop` (on two cores), `--scale full` (on a GPU; the runs of
-`jepa` are used again).
+`jepa` or `repair` are used again).
 """
 
 from dataclasses import field
 from statistics import fmean
+from typing import Any, Literal
 
 from recombine.analysis.circuits import (
     PAPER_PAIRS,
@@ -47,7 +49,9 @@ from recombine.runs.circuits import CircuitRun, Opening
 from recombine.runs.models import ModelRun, model_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import jepa
-from recombine.studies.study import Scale, Study, described, recipe_facts
+from recombine.studies.repair import Repair
+from recombine.studies.repair import settings as repair_settings
+from recombine.studies.study import Scale, Study, described
 
 DEVIATIONS = (
     *jepa.DEVIATIONS,
@@ -58,26 +62,30 @@ DEVIATIONS = (
 
 @config("settings/circuits")
 class Circuits:
-    """The recipe and auxiliary loss of the study `jepa`, and how its models are opened."""
+    """The recipe and auxiliary loss of the study `jepa`, and how its models are opened. `models`:
+    whether they are those of `jepa` or those of `repair`, whose settings are in `repair`."""
 
     recipe: Recipe = field(default_factory=Recipe)
     several: Jepa = field(default_factory=Jepa)
     opening: Opening = field(default_factory=Opening)
+    models: Literal["jepa", "repair"] = "jepa"
+    repair: Repair = field(default_factory=Repair)
 
     def variants(self) -> dict[str, Recipe]:
-        """As in `jepa`, so that its runs are used."""
-        every = jepa.Repair(self.recipe, self.several).variants()
+        """As in `jepa` or `repair`, so that its runs are used."""
+        of_jepa = jepa.Repair(self.recipe, self.several)
+        every = (self.repair if self.models == "repair" else of_jepa).variants()
         return {name: every[name] for name in VARIANTS}
 
 
 def settings(scale: Scale) -> Circuits:
-    repair = jepa.settings(scale)
+    given = jepa.settings(scale)
     openings = {
         "smoke": Opening(pictures=8, units=8, samples=4),
         "laptop": Opening(pictures=64, units=64, samples=8),
         "full": Opening(),
     }
-    return Circuits(repair.recipe, repair.several, openings[scale])
+    return Circuits(given.recipe, given.several, openings[scale], repair=repair_settings(scale))
 
 
 def jobs(settings: Circuits, seeds: int) -> list[Job]:
@@ -164,6 +172,10 @@ def overlaps_beside(rows: Table) -> Measured:
     return shown
 
 
+def describe(settings: Circuits) -> dict[str, Any]:
+    return next(iter(settings.variants().values())).facts()
+
+
 STUDY = Study(
     name="circuits",
     **described(__doc__),
@@ -177,6 +189,6 @@ STUDY = Study(
     jobs=jobs,
     claims=(fewer_polysemantic, circuits_separate),
     figures=plots.figures,
-    describe=recipe_facts,
+    describe=describe,
     run_minutes=1.0,
 )
