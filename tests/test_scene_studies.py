@@ -66,6 +66,7 @@ DIFFER = {
     "exp2L": LOCAL_PARTS,
     "exp3L": LOCAL_PARTS,
     "exp2L, whole": LOCAL_PARTS,
+    "exp1, wide": {"net", "train"},
     "exp2, 1 object": {"layout_encoder", "world"},
     "exp2L, 1-5 objects": LOCAL_PARTS | {"world"},
 }

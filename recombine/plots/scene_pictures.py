@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Shaped
 from PIL import Image
 
-from recombine.analysis.scenes import OTHER_NOISE, last, variants_of
+from recombine.analysis.scenes import OTHER_NOISE, OTHER_SIZE, last, variants_of
 from recombine.analysis.table import Table
 from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, Figure, canvas
@@ -24,10 +24,12 @@ NAMES = {
     "exp2L, patches, whole": "Exp 2L: U-Net on patches, whole",
     "exp1, EDM2 noise": "Exp 1, EDM2's noise levels",
     "exp2L, EDM2 noise": "Exp 2L, EDM2's noise levels",
+    "exp1, wide": "Exp 1, wider network",
 }
 COLORS = dict(zip(NAMES, CYCLE, strict=False))
 for variant in NAMES:
-    COLORS[variant] = COLORS[variant.replace(", patches", "").replace(", EDM2 noise", "")]
+    base = variant.replace(", patches", "").replace(", EDM2 noise", "").replace(", wide", "")
+    COLORS[variant] = COLORS[base]
 
 
 def title(variant: str) -> str:
@@ -47,6 +49,8 @@ def shape(variant: str) -> str:
     """Experiments that share a colour have different shapes."""
     if variant.endswith(OTHER_NOISE):
         return "D"
+    if variant.endswith(OTHER_SIZE):
+        return "P"
     if "patches" in variant:
         return "X"
     return "o" if variant in NAMES else "s" if variant.endswith("1 object") else "^"

@@ -7,7 +7,8 @@ Exp 3 is conditioned on all, as a list of coordinates. These differ in nothing e
 have the data and the conditions of 2 and 3, but a network in which every cell sees only the patch
 around it and the locations there; the control is the same network with a patch as large as the
 picture. Local networks come in two forms: the paper's own, a U-Net on each patch of which the
-centre is kept (`patches`), and a fast one, in which every cell is a token. Paper B: Exp 1 goes far
+centre is kept (`patches`), and a fast one, in which every cell is a token. `exp1, wide` is Exp 1 with
+a larger network. Paper B: Exp 1 goes far
 beyond what it was trained on, 2 and 3 do not, and locality restores it.
 
 The theory is about conditions that act on different pixels. In real scenes with more objects these
@@ -92,7 +93,9 @@ def reaches_at_least(rows: Table, variant: str, least: int) -> Finding:
         require_prompts(rows, least, name)
         k = k_estimate(reached(rows, name), most_prompted(rows, name))
         parts.append(Part(f"K_max of {name}", k, least - 0.5))
-    return Finding(tuple(parts), lengths(rows, *run))
+    wide = f"{variant}, wide"
+    also = [wide] if rows.where(kind="count", variant=wide) else []
+    return Finding(tuple(parts), lengths(rows, *run, *also))
 
 
 def control_fails(rows: Table) -> Finding:

@@ -28,7 +28,7 @@ Experiment = Literal[
     "exp1", "exp2", "exp3", "exp2L", "exp3L", "exp2L, whole",
     "exp2, 1 object", "exp2, 1-5 objects", "exp2L, 1 object", "exp2L, 1-5 objects",
     "exp2L, patches", "exp3L, patches", "exp2L, patches, whole",
-    "exp1, EDM2 noise", "exp2L, EDM2 noise",
+    "exp1, EDM2 noise", "exp2L, EDM2 noise", "exp1, wide",
 ]  # fmt: skip
 EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
 SPACING, MOST = 0.2, 9
@@ -80,7 +80,8 @@ class SceneSettings:
     paper's own form, a U-Net on each patch. That costs (patch / cell)^2 pictures a picture to
     sample, so it is sampled at the end alone, `patch_samples` times for each number of locations;
     its control `control_samples` times, for up to `control_most` locations, in half as many steps,
-    after a share of `control_training` of the updates."""
+    after a share of `control_training` of the updates. `wide`: the network of Exp 1 with more
+    capacity, trained on as many pictures in batches of twice the size, at a rate that falls."""
 
     recipe: SceneRecipe = field(default_factory=SceneRecipe)
     experiments: tuple[Experiment, ...] = EXPERIMENTS
@@ -92,6 +93,7 @@ class SceneSettings:
     control_samples: int = 16
     control_most: int = 5
     control_training: float = 0.25
+    wide: UNetConfig = field(default_factory=UNetConfig)
 
     def __post_init__(self) -> None:
         encoder, balance = self.recipe.layout_encoder, self.recipe.objective.balance
@@ -131,6 +133,10 @@ class SceneSettings:
             "exp2L, patches, whole": {"layout_encoder": one, **control},
             "exp1, EDM2 noise": {"objective": replace(r.objective, **lower)},
         }
+        train = replace(
+            r.train, steps=max(1, r.train.steps // 2), batch=2 * r.train.batch, decay="cosine"
+        )
+        made["exp1, wide"] = {"net": GlobalConfig(self.wide), "train": train}
         less = {"objective": replace(local["objective"], **lower)}
         made["exp2L, EDM2 noise"] = made["exp2L"] | less
         for word, counts in OTHER_COUNTS.items():
@@ -184,7 +190,8 @@ def smoke() -> SceneSettings:
         detector=DetectorSettings(width=8, steps=4, batch=4, real=2),
     )
     patches = PatchConfig(8, 2, UNetConfig((8,), 1, 2, 16))
-    return SceneSettings(recipe, local=LocalConfig(16, 2, 16, 2, 2), control=4, patches=patches)
+    local, wide = LocalConfig(16, 2, 16, 2, 2), UNetConfig((16, 16), 1, 2, 16)
+    return SceneSettings(recipe, local=local, control=4, patches=patches, wide=wide)
 
 
 def laptop() -> SceneSettings:
@@ -222,4 +229,5 @@ def full() -> SceneSettings:
         detector=DetectorSettings(steps=3000, real=256, most=12),
     )
     patches = PatchConfig(16, 2, UNetConfig((64, 128), 2, 4, 256, fold=2, **rest))
-    return SceneSettings(recipe, local=LocalConfig(16, 2, 256, 6, 4), patches=patches)
+    wide = UNetConfig((128, 192, 256), 2, 4, 512, fold=2, **rest)
+    return SceneSettings(recipe, local=LocalConfig(16, 2, 256, 6, 4), patches=patches, wide=wide)
