@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from recombine.config import UsageError
@@ -181,6 +182,17 @@ def test_the_auxiliary_loss_is_zero_where_the_predictor_is_right():
     assert float(objective.jepa.loss(net, seen, seen, everything).detach().abs().max()) < 1e-9
     wrong = [torch.randn_like(s) for s in seen]
     assert float(objective.jepa.loss(net, wrong, seen, everything).detach().min()) > 0.1
+
+
+def test_the_auxiliary_error_is_the_mean_over_the_positions_that_are_predicted():
+    net = nn.Module()
+    net.predictors = nn.ModuleDict({"0": nn.Identity()})
+    goal = torch.randn(2, 5, 8, generator=seeded("goal"))
+    off = torch.tensor([3.0, 1.0, 5.0, 7.0, 9.0])[None, :, None]
+    state = F.layer_norm(goal, (8,)) + off
+    mask = torch.tensor([[True, True, False, False, False], [False] * 5])
+    error = Jepa(layers=(0,)).error(net, 0, state, goal, mask)
+    assert error.tolist() == pytest.approx([(9 + 1) / 2, 0], abs=1e-4)
 
 
 def test_squares_are_squares_inside_the_grid_of_every_place():

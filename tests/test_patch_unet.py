@@ -95,7 +95,8 @@ def test_a_patch_as_large_as_the_picture_costs_what_it_says():
     assert whole.side((3, 64, 64)) == 68
     assert whole.cost((3, 64, 64)) == 17**2
     assert from_json(to_json(CONFIG)) == CONFIG
-    with pytest.raises(UsageError, match="cells do not divide"):
-        CONFIG.check((3, 18, 18))
+    for shape in ((3, 18, 18), (3, 16, 20), (3, 20, 16)):
+        with pytest.raises(UsageError, match="cells do not divide"):
+            CONFIG.check(shape)
     with pytest.raises(ValueError, match="reach=4"):
         PatchConfig(4, 4)
