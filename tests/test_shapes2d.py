@@ -80,6 +80,15 @@ def test_canonical_values_are_the_class_centres():
     )
 
 
+@pytest.mark.parametrize("scale", [0.5, 0.85, 1.0])
+def test_conditions_are_in_units_of_the_distance_between_the_two_classes(scale):
+    world = Shapes2D(scale=scale)
+    large, small = world.canonical(torch.tensor([[0, 0, 0], [0, 0, 1]]))[:, 3].tolist()
+    size = world.space.factors[2]
+    assert size.centre[0] == pytest.approx((large + small) / 2)
+    assert size.unit[0] == pytest.approx(large - small)
+
+
 @pytest.mark.parametrize("outline", OUTLINES, ids=lambda o: o.name)
 def test_every_outline_covers_the_area_of_its_circle(outline):
     x, radius = torch.arange(128.0)[None, None] - 63.3, torch.tensor([[[30.0]]])
