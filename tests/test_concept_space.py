@@ -182,6 +182,7 @@ def test_the_deepest_fall_and_what_follows():
     assert (found.start, found.turn) == (2.0, 4.0)
     assert (found.high, found.low, found.after) == pytest.approx((0.6, 0.1, 0.8))
     assert dip(steps, steps).depth == 0
+    assert dip(steps[:3], torch.tensor([0.9, 0.1, 0.2])).depth == pytest.approx(0.8)
 
 
 def curves(joint: list[float], seen: list[float] | None = None) -> Curves:

@@ -8,15 +8,20 @@ import time
 import zlib
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from recombine.config import UsageError, config, digest, from_json, to_json
 from recombine.overrides import override
 from recombine.rng import seeded
 from recombine.runs.recipe import Recipe
+from recombine.worlds.factor_table import FactorTable, some_of
+from recombine.worlds.factors import Factor, FactorSpace
 from recombine.worlds.folder import Folder
 from recombine.worlds.folder_check import describe
 from recombine.worlds.shapes2d import Shapes2D
@@ -439,3 +444,28 @@ def test_parquet_times_and_categories_are_words(root):
     space = Folder.open(root, table="factors.parquet").space
     assert space.factors[0].values[0].startswith("2026-11-17")
     assert space.factors[1].values == ("x",)
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=40), st.integers(0, 6))
+@settings(max_examples=60, deadline=None)
+def test_some_rows_of_each_combination_are_spread_over_all_of_them(shapes, most):
+    space = FactorSpace((Factor("shape", ("a", "b", "c")),))
+    rows = np.arange(len(shapes))
+    table = FactorTable(
+        space,
+        [f"{i}.png" for i in rows],
+        rows,
+        rows,
+        np.array(shapes)[:, None],
+        np.zeros((len(rows), 0)),
+    )
+    few = some_of(table, most)
+    kept = [int(name.removesuffix(".png")) for name in few.files]
+    assert kept == sorted(kept)
+    assert few.factors[:, 0].tolist() == [shapes[i] for i in kept]
+    for shape in set(shapes):
+        every, mine = ([i for i in some if shapes[i] == shape] for some in (rows, kept))
+        assert len(mine) == (min(len(every), most) if most else len(every))
+        assert mine[0] == every[0]
+        gaps = np.diff([*(every.index(i) for i in mine), len(every)])
+        assert gaps.max() - gaps.min() <= 1, "evenly spaced"

@@ -476,3 +476,12 @@ def test_plans_of_this_command_and_of_dead_ones_are_swept_and_no_others(tmp_path
         (tmp_path / ".plans" / name).mkdir(parents=True)
     _sweep_plans(tmp_path)
     assert sorted(p.name for p in (tmp_path / ".plans").iterdir()) == sorted(kept)
+
+
+@pytest.mark.parametrize(
+    ("settings", "written"),
+    [({"label": "[1] "}, "[1] a line\n"), ({"rank": 1}, ""), ({"quiet": True}, "")],
+)
+def test_the_first_process_alone_writes_lines(capsys, settings, written):
+    Runtime(**settings).log("a line")
+    assert capsys.readouterr().err == written

@@ -9,6 +9,7 @@ from level_rows import accuracy_rows
 from recombine.analysis.table import Table
 from recombine.plots import training
 from recombine.plots.accuracy_panels import ABREAST, Line, late_values
+from recombine.plots.locality import log_ticks
 from recombine.plots.style import Figure, canvas, display, label_ends, write_values
 
 NAMES = ("maskgit", "givt", "mar", "dit", "vae", "fsq")
@@ -45,3 +46,19 @@ def test_nothing_is_written_as_minus_zero(tmp_path):
         write_values(axis, [[-0.001, -0.2, 0.0]], ".0f")
         write_values(axis, [[-0.001, -0.21]], ".1f")
         assert [text.get_text() for text in axis.texts] == ["0", "0", "0", "0.0", "-0.2"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((0.1, 30), [0.1, 0.3, 1, 3, 10, 30]),
+        ((1, 20), [1, 2, 5, 10, 20]),
+        ((1, 3.5), [1, 1.5, 2, 3]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_round_numbers_and_not_too_many(tmp_path, ends, expected):
+    with canvas(tmp_path, Figure("ticks", "", "")) as axis:
+        axis.set(xscale="log", xlim=ends)
+        log_ticks(axis.xaxis)
+        assert axis.get_xticks() == pytest.approx(expected)
+        assert [t.get_text() for t in axis.get_xticklabels()] == [f"{x:g}" for x in expected]

@@ -114,6 +114,8 @@ def test_it_answers_the_call_of_a_dit_and_names_its_condition_alike():
 def test_sides_that_cannot_be_halved_are_refused():
     with pytest.raises(UsageError, match="3 levels need sides divisible by 4, not 18x16"):
         made(UNetConfig((8, 8, 8), 1, 1, 8), (3, 18, 16))
+    with pytest.raises(UsageError, match="not 16x18"):
+        UNetConfig((8, 8, 8)).check((3, 16, 18))
 
 
 @pytest.mark.parametrize(
