@@ -20,7 +20,7 @@ from recombine.metrics.intervals import wilson
 from recombine.metrics.probes import Oracle
 from recombine.scoring.compare import compare
 from recombine.scoring.evaluate import evaluate
-from recombine.scoring.probes import PictureProbe, tensor_probe
+from recombine.scoring.probes import PictureProbe, fit, tensor_probe
 from recombine.scoring.prompts import check_template, read_prompt, words_in
 from recombine.scoring.reference import open_reference
 from recombine.scoring.result import _doubts, read_result
@@ -388,3 +388,14 @@ def test_a_probe_that_rejects_nothing_is_named(data):
     for rejects in (True, False):
         doubts = _doubts([about | {"rejects": rejects}], {"primary": "open-set"}, reference)
         assert any("rejects nothing" in line for line in doubts) is not rejects
+
+
+@pytest.mark.parametrize("side", [(8, 8), (8, 16), (16, 8)])
+@pytest.mark.parametrize("shape", [(8, 8), (8, 16), (30, 20)])
+def test_pictures_are_brought_to_the_size_of_the_probe_and_left_alone_where_they_have_it(
+    shape, side
+):
+    picture = np.full((*shape, 3), 7, np.uint8)
+    assert fit(picture, side).shape == (*side, 3)
+    assert (fit(picture, side) == 7).all()
+    assert (fit(picture, side) is picture) == (shape == side)
