@@ -382,6 +382,18 @@ def test_labels_of_unknown_values_and_prompts_without_a_factor_are_named(data, t
     assert len(open_dataset(root)) == 6
 
 
+def test_without_real_pictures_factors_are_those_of_the_source(data):
+    source = open_dataset(data)
+    reference = open_reference(None, (), "unseen: bar green", source)
+    assert [f.name for f in reference.space.factors] == ["shape", "color"]
+    assert reference.world is None
+    pl.read_csv(data / "factors.csv").select("file").write_csv(data / "factors.csv")
+    with pytest.raises(UsageError, match="has no column that is a factor; give --data"):
+        open_reference("", (), "", open_dataset(data))
+    with pytest.raises(UsageError, match="needs real pictures"):
+        open_reference(None, (), "", None)
+
+
 def test_a_probe_that_rejects_nothing_is_named(data):
     reference = open_reference(data, (), "", None)
     about = {"kind": "left out", "probe": "open-set", "factor": "shape", "left_out": 1.0}
