@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recombine.config import _TAGS, default_of, to_json
+from recombine.config import _TAGS, default_of, from_json, to_json
 from recombine.pipeline.job import Task, digest_of
 from recombine.studies import NAMES, find
 from recombine.studies.study import SCALES
@@ -55,7 +55,12 @@ def test_no_default_has_changed():
     now = defaults()
     for tag, held in json.loads(LISTED.read_text())["defaults"].items():
         for field, value in held.items():
-            assert now[tag].get(field, "no default") == value, f"{tag}, {field}: {__doc__}"
+            assert now[tag].get(field, "no default") == as_now(value), f"{tag}, {field}: {__doc__}"
+
+
+def as_now(value: Any) -> Any:
+    """A listed config with the settings that are new since; they are at their default."""
+    return to_json(from_json(value)) if isinstance(value, dict) else value
 
 
 def test_what_a_child_can_open_leaves_weights_and_nothing_else_does():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from recombine.config import UsageError, from_json, to_json
 from recombine.nets.conditioning import Conditioning
@@ -17,12 +18,21 @@ from recombine.worlds.circles import Circles
 WORLD = Circles(size=16)
 SMALL = UNetConfig((8, 16), blocks=1, heads=2, embedding=16)
 RICH = UNetConfig((8, 16), 1, 2, 16, fold=2, scaled=True, coordinates=True)
+PUBLIC = UNetConfig((16, 32), 1, 2, 16, block_mlps=11, dropout=0.1)
+"""Two channels a group and more: a norm of single channels would remove what is added to them."""
 
 
-def made(config: UNetConfig = SMALL, shape: tuple[int, int, int] = (3, 16, 16)) -> UNet:
+RAW = Conditioning(embedding_scale="raw")
+
+
+def made(
+    config: UNetConfig = SMALL,
+    shape: tuple[int, int, int] = (3, 16, 16),
+    conditioning: Conditioning | None = None,
+) -> UNet:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return config.build(Conditioning(), shape, WORLD.space)
+        return config.build(conditioning or Conditioning(), shape, WORLD.space)
 
 
 def opened(net: UNet) -> UNet:
@@ -41,6 +51,7 @@ def opened(net: UNet) -> UNet:
         (UNetConfig((8, 16, 24), 1, 3, 8), (3, 8, 12)),
         (RICH, (3, 16, 16)),
         (RICH, (1, 8, 12)),
+        (PUBLIC, (3, 16, 16)),
     ],
 )
 def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(config, shape):
@@ -49,7 +60,7 @@ def test_the_untrained_network_answers_exactly_zero_in_the_shape_of_the_picture(
     assert torch.equal(out, torch.zeros_like(x))
 
 
-@pytest.mark.parametrize("config", [SMALL, RICH], ids=["small", "rich"])
+@pytest.mark.parametrize("config", [SMALL, RICH, PUBLIC], ids=["small", "rich", "public"])
 def test_every_pixel_the_time_and_the_condition_reach_every_pixel_of_the_answer(config):
     net, c = opened(made(config)), WORLD.condition((1, 0), 1)
     x, t = (
@@ -88,6 +99,58 @@ def test_every_residual_block_gets_the_embedding():
     assert all(torch.equal(h, inputs_[0]) for h in inputs_)
 
 
+def test_the_condition_reaches_every_block_by_an_mlp_of_its_own():
+    """Each MLP gets its gradient, and where all others give nothing the answer still depends on the
+    condition."""
+    net = opened(made(PUBLIC, conditioning=RAW)).eval()
+    t = torch.tensor([0.5])
+    mlps = {k: m for k, m in net.named_modules() if k.endswith("modulation.condition")}
+    assert len(mlps) == 2 * len(PUBLIC.widths) * PUBLIC.blocks + 1
+    x = torch.randn(1, 3, 16, 16, generator=seeded("x"))
+    net(x, t, WORLD.condition((1, 0), 1)).square().sum().backward()
+    values = sum(WORLD.space.dims)
+    for mlp in mlps.values():
+        assert (mlp[0].weight.grad[:, :values].abs().sum(0) > 0).all()
+        assert (mlp[0].weight.grad[:, values:] == 0).all()
+    last = {k: m[2].weight.detach().clone() for k, m in mlps.items()}
+    with torch.no_grad():
+        for name in mlps:
+            for other, m in mlps.items():
+                m[2].weight.copy_(last[other] if other == name else 0 * last[other])
+            red, blue = (net(x, t, WORLD.condition(c, 1)) for c in ((0, 0), (1, 0)))
+            assert (red - blue).abs().max() > 1e-3, name
+
+
+def test_block_mlps_get_raw_values_and_zeros_for_what_is_absent():
+    net = made(PUBLIC, conditioning=RAW)
+    whole = WORLD.condition((1, 0), 2)
+    torch.testing.assert_close(net.condition(whole), F.pad(whole.value, (0, 7)))
+    no_colour = whole.keep(torch.tensor([[False, True]]).expand(2, 2))
+    assert (net.condition(no_colour)[:, :3] == 0).all()
+    torch.testing.assert_close(net.condition(no_colour)[:, 3:], net.condition(whole)[:, 3:])
+
+
+@pytest.mark.parametrize(
+    ("config", "conditioning", "says"),
+    [
+        (PUBLIC, Conditioning(mode="quantised"), "true values"),
+        (replace(PUBLIC, block_mlps=3), RAW, "4 values do not fit"),
+    ],
+)
+def test_conditions_that_are_no_numbers_are_refused(config, conditioning, says):
+    with pytest.raises(UsageError, match=says):
+        config.build(conditioning, (3, 16, 16), WORLD.space)
+
+
+def test_a_network_may_add_its_answer_to_its_input():
+    x = torch.randn(2, 3, 16, 16, generator=seeded("x"))
+    net = made(replace(PUBLIC, adds_input=True))
+    given = torch.tensor([0.1, 0.9]), WORLD.condition((1, 0), 2)
+    assert torch.equal(net(x, *given), x)
+    plain, added = (opened(made(replace(PUBLIC, adds_input=a))).eval() for a in (False, True))
+    torch.testing.assert_close(added(x, *given), x + plain(x, *given))
+
+
 def test_pictures_do_not_affect_each_other():
     net, x, t = (
         opened(made()),
@@ -119,7 +182,17 @@ def test_sides_that_cannot_be_halved_are_refused():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"widths": ()}, {"widths": (12,)}, {"blocks": 0}, {"heads": 3}, {"embedding": 0}]
+    "bad",
+    [
+        {"widths": ()},
+        {"widths": (12,)},
+        {"blocks": 0},
+        {"heads": 3},
+        {"embedding": 0},
+        {"dropout": 1.0},
+        {"block_mlps": -1},
+        {"block_mlps": 4, "scaled": True},
+    ],
 )
 def test_impossible_networks_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):

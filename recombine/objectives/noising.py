@@ -25,6 +25,10 @@ class Noising(Objective):
     def denoiser(self, net: Any) -> Denoiser:
         """The network's output, read as E[x | x_t]."""
 
+    def schedule_of(self, net: Any) -> Schedule:
+        """The schedule of a network; its own where it learned one."""
+        return self.schedule
+
     def network(
         self,
         net: NetConfig,
@@ -47,17 +51,24 @@ class Noising(Objective):
             x.new_full((len(x),), gone),
             torch.randn(x.shape, generator=rng, device=rng.device),
         )
-        return self.denoiser(net)(noised(self.schedule, x, t, noise), t, condition)
+        return self.denoiser(net)(noised(self.schedule_of(net), x, t, noise), t, condition)
 
     def sample(
         self, net: Any, shape: Shape, condition: Any, rng: torch.Generator, sampler: Solver
     ) -> Float[Tensor, "b c h w"]:
-        return self.follow(self.denoiser(net), shape, condition, rng, sampler)
+        denoiser, schedule = self.denoiser(net), self.schedule_of(net)
+        return self.follow(denoiser, shape, condition, rng, sampler, schedule)
 
     def follow(
-        self, denoiser: Denoiser, shape: Shape, condition: Any, rng: torch.Generator, solver: Solver
+        self,
+        denoiser: Denoiser,
+        shape: Shape,
+        condition: Any,
+        rng: torch.Generator,
+        solver: Solver,
+        schedule: Schedule | None = None,
     ) -> Float[Tensor, "b c h w"]:
         """From noise to latents with any denoiser of this process: the trained one, a guided or a
         composed one."""
         noise = torch.randn((len(condition.present), *shape), generator=rng, device=rng.device)
-        return solver.sample(denoiser, self.schedule, noise, condition, rng)
+        return solver.sample(denoiser, schedule or self.schedule, noise, condition, rng)

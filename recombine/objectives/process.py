@@ -75,6 +75,28 @@ class Linear(Schedule):
         return (-torch.expm1(2 * self.log_alpha(t))).sqrt()
 
 
+@config("schedule/log-snr")
+class LogSNR(Schedule):
+    """Variance preserving, with gamma = log(sigma^2 / alpha^2) linear in time from `low` to
+    `high`. Some noise is left at time 0."""
+
+    low: float = -5.0
+    high: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ValueError(f"low={self.low} must lie below high={self.high}")
+
+    def gamma(self, t: Tensor) -> Tensor:
+        return self.low + (self.high - self.low) * t
+
+    def alpha(self, t: Tensor) -> Tensor:
+        return torch.sigmoid(-self.gamma(t)).sqrt()
+
+    def sigma(self, t: Tensor) -> Tensor:
+        return torch.sigmoid(self.gamma(t)).sqrt()
+
+
 def spread(t: Float[Tensor, "b"], like: Float[Tensor, "b *s"]) -> Tensor:
     """t with trailing axes of length one, so that it multiplies `like` sample by sample."""
     return t.reshape(-1, *[1] * (like.ndim - 1))

@@ -176,8 +176,8 @@ class ConceptModel:
         solve, rng = r.evaluation.solver.sample, seeded(r.seed, "solver", device=device)
         is_half = r.train.precision == "bfloat16"
         with torch.autocast(device.type, torch.bfloat16, enabled=is_half), self.shifted(requests):
-            denoiser = r.objective.denoiser(self.net)
-            latents = solve(denoiser, r.objective.schedule, torch.cat(each), condition, rng)
+            denoiser, schedule = r.objective.denoiser(self.net), r.objective.schedule_of(self.net)
+            latents = solve(denoiser, schedule, torch.cat(each), condition, rng)
         return self.model.codec.decode(latents.float()).unflatten(0, (len(requests), count))
 
     def shifted(self, requests: list[Request]) -> Any:

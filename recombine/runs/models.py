@@ -68,7 +68,7 @@ class ModelRun(Task):
 
     def open(self, work: Work) -> "Model":
         model = Model(self.recipe, work)
-        load_weights(model.net, work.folder, work.runtime)
+        load_weights(model.net, work.folder, work.runtime).eval()
         return model
 
 
@@ -180,9 +180,9 @@ class Model:
         ):
             if isinstance(r.objective, Noising):
                 solver = r.evaluation.solver
-                latents = r.objective.follow(
-                    denoiser or self.denoiser(), r.shape, condition, rng, solver
-                )
+                denoiser = denoiser or self.denoiser()
+                schedule = r.objective.schedule_of(self.net)
+                latents = r.objective.follow(denoiser, r.shape, condition, rng, solver, schedule)
             else:
                 latents = r.objective.sample(
                     self.net, r.shape, condition, rng, r.evaluation.decoding

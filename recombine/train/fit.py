@@ -3,8 +3,8 @@ replayed as a CUDA graph."""
 
 import copy
 import math
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
 import torch
@@ -219,9 +219,16 @@ class Fit:
         for part in self.flat:
             part.round()
 
-    def averaged(self) -> "swapped":
-        """`with fit.averaged():` the network carries its moving average."""
-        return swapped(self.params, self.ema)
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """`with fit.averaged():` the network carries its moving average, and drops nothing."""
+        before = self.net.training
+        with swapped(self.params, self.ema):
+            self.net.eval()
+            try:
+                yield
+            finally:
+                self.net.train(before)
 
 
 def distributed(module: nn.Module, runtime: Runtime) -> DistributedDataParallel:

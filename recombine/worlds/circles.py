@@ -45,7 +45,8 @@ class Circles(World):
     """`*_signal`: the distance between the classes of a factor; background_signal 0 makes the
     background a nuisance. `*_spread`: how far pictures stray from their class, as a share of its
     signal (at 0.5 the classes touch). `wander`: how much of the middle half of the picture the
-    centre uses; large circles may leave the frame."""
+    centre uses; large circles may leave the frame. `pixel_noise`: standard deviation of what is
+    added to every pixel."""
 
     interpolates: ClassVar[bool] = True
     size: int = 32
@@ -55,6 +56,7 @@ class Circles(World):
     color_spread: float = 0.125
     size_spread: float = 0.375
     wander: float = 1.0
+    pixel_noise: float = 0.0
 
     def __post_init__(self) -> None:
         if self.size < 16:
@@ -66,6 +68,7 @@ class Circles(World):
             ("color_spread", 0, 0.49),
             ("size_spread", 0, 0.49),
             ("wander", 0, 1),
+            ("pixel_noise", 0, 0.1),
         ):
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name}={getattr(self, name)}: must lie between {low} and {high}")
@@ -97,7 +100,11 @@ class Circles(World):
         """The same stream gives the same nuisances whatever the factors: pictures can be compared
         pair by pair."""
         values, *nuisances = self.details(factors, rng)
-        return Rendered(self.render_values(values, *nuisances), values)
+        images = self.render_values(values, *nuisances)
+        if self.pixel_noise:
+            noise = torch.randn(images.shape, generator=rng, device=rng.device)
+            images = (images + self.pixel_noise * noise).clamp(0, 1)
+        return Rendered(images, values)
 
     def details(
         self, factors: Int[Tensor, "b k"], rng: torch.Generator
