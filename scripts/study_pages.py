@@ -17,6 +17,7 @@ PARTS = ("measured", "estimate [95 % interval]", "n", "expected", "verdict")
 SUMMARY = ("claim", "statement", "first estimate [95 % interval]", "n", "verdict")
 OVERVIEWS = {
     "concept-space": "concept-space",
+    "learning-order": "concept-space",
     "swing-by": "swing-by",
     "local-scores": "local-scores",
     "interactions": "interactions",

@@ -30,6 +30,7 @@ NAMES = (
     "repair",
     "circuits",
     "concept-space",
+    "learning-order",
     "swing-by",
     "local-scores",
     "length",

@@ -1,0 +1,201 @@
+"""`learning-order`: the public code's setting is what it trains, times are read off by its rule, and
+every claim can come out either way."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from figure_reader import drawn
+
+from recombine.analysis.claims import assess
+from recombine.analysis.learning_order import T_COLOR, T_SIZE, Run, worlds
+from recombine.analysis.table import Table
+from recombine.config import UsageError, from_json, to_json
+from recombine.overrides import override
+from recombine.plots.learning_order import figures
+from recombine.rng import seeded
+from recombine.studies.learning_order import STUDY, facts, jobs, saves, settings
+
+FULL, SMOKE = settings("full"), settings("smoke")
+STEPS = saves(500, 20_000, 60)
+CLAIMS = {claim.id: claim for claim in STUDY.claims}
+SEEDS = 5
+
+
+# ---- what is trained
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "full"])
+def test_runs_have_names_of_their_own_fit_together_and_go_through_json(scale):
+    runs = settings(scale).runs()
+    assert len({run.name for run in runs}) == len(runs)
+    for run in runs:
+        run.check()
+        assert from_json(to_json(run)) == run
+
+
+def test_checkpoints_are_those_of_the_public_code():
+    assert (len(STEPS), STEPS[0], STEPS[-1]) == (60, 500, 20_000)
+    roots = torch.tensor(STEPS).sqrt()
+    torch.testing.assert_close(roots.diff(), torch.full((59,), 2.018), atol=0.02, rtol=0)
+
+
+def test_a_world_is_trained_beyond_its_published_times_and_no_longer_than_the_recipe():
+    for run in FULL.runs():
+        w, steps = run.world, run.recipe.train.steps
+        known = [t[w.size_signal][w.color_signal] for t in (T_COLOR, T_SIZE)]
+        assert steps == min(20_000, 1.5 * max(known))
+        assert run.recipe.evaluation.at(steps)[:5] == STEPS[:5]
+    assert {r.recipe.train.steps for r in replace(FULL, stretch=0.0).runs()} == {20_000}
+
+
+def test_pictures_spread_as_in_the_public_code():
+    """Colours within an eighth of their signal, diameters within three eighths and no smaller than
+    0.1, noise of 0.001 in every pixel, the latent is the picture."""
+    recipe = FULL.run(0.4, 0.4).recipe
+    index = torch.tensor(recipe.split.seen).repeat_interleave(400, 0)
+    images, values = recipe.world.render(index, seeded("pictures"))
+    off = values - recipe.world.canonical(index)
+    most = torch.tensor([0.05, 0.05, 0.05, 0.15])
+    torch.testing.assert_close(off.abs().amax(0), most, rtol=0.02, atol=0)
+    torch.testing.assert_close(off.std(0), most / 3**0.5, rtol=0.05, atol=0)
+    assert float(values[:, 3].min()) >= 0.1
+    clean = replace(recipe.world, pixel_noise=0.0).render(index, seeded("pictures")).images
+    assert float((images - clean).std()) == pytest.approx(1e-3, rel=0.05)
+    assert torch.equal(recipe.tokenizer.encode(images), images)
+    assert torch.equal(recipe.tokenizer.decode(images), images)
+
+
+@pytest.mark.parametrize("bad", ["masked_at=[0.3,0.4]", "stretch=-1"])
+def test_settings_that_do_not_fit_are_refused(bad):
+    with pytest.raises(UsageError, match=bad.partition("=")[0]):
+        override(FULL, bad)
+
+
+def test_jobs_come_seed_by_seed_and_facts_name_their_variants():
+    listed = jobs(SMOKE, 2)
+    models = [labels for job in listed if "seed" in (labels := dict(job.labels))]
+    assert [m["seed"] for m in models] == [0] * 5 + [1] * 5
+    assert {m["variant"] for m in models} == {row["variant"] for row in facts(SMOKE, 2)}
+    assert len(listed) == 4 + 10
+
+
+# ---- when a concept is learned
+
+
+def test_it_is_learned_at_the_middle_of_the_first_three_checkpoints_that_stay_above():
+    steps = torch.arange(0.0, 3000, 100)
+    jump = (steps >= 1000).float()
+    once = Run(steps, {"color": jump}, 0)
+    assert once.time("color") == pytest.approx(1300, abs=100)
+    assert Run(steps, {"color": jump}, 20).time("color") == 2100
+    assert Run(steps, {"color": 0.85 * jump}, 0).time("color") == math.inf
+    spike = (steps == 500).float()
+    assert Run(steps, {"color": spike}, 0).time("color") == math.inf
+    assert Run(steps[:2], {"color": jump[:2]}, 0).time("color") == math.inf
+
+
+def test_what_a_probe_reads_in_noise_is_no_time():
+    """Everything is small and blue to it until the network generates anything."""
+    rows = made_up(0.8, 0.4, 3000.0, 4000.0, noise=True)
+    (world,) = worlds(Table(rows))
+    assert all(t > 2500 for t in world.times("color").values())
+
+
+# ---- claims, on made-up runs
+
+
+def made_up(color, size, at_color, at_size, masked=0.0, end=1.0, noise=False) -> list[dict]:
+    """Rows of one world over all seeds: when each concept is learned, and where colour ends."""
+    variant = f"{color} {size} {masked}"
+    signals = {"color_signal": color, "size_signal": size, "masked": masked}
+    rows: list[dict] = [{"kind": "variant facts", "variant": variant, **signals}]
+    for seed in range(SEEDS):
+        for step in STEPS:
+            slow = 1 + 0.02 * seed
+            known = {"color": step > at_color * slow, "size": step > at_size * slow}
+            far = {"color": end * known["color"], "size": float(known["size"])}
+            if noise and not any(known.values()):
+                far = {"color": 1.0, "size": 1.0}
+            near = {k: 0.67 + 0.33 * v for k, v in known.items()}
+            for level, place in ((0, near), (1, far)):
+                where = {"variant": variant, "seed": seed, "step": step, "level": level}
+                rows.append({"kind": "accuracy", "probe": "cnn", **where, **place})
+    return rows
+
+
+def study(pace=1.0, flip=True, bend=0.6, slow=0.5) -> Table:
+    """A study in which every claim is supported, or with changes: `pace` times the published steps;
+    size first everywhere; no bend; no slowing."""
+    rows: list[dict] = []
+    for size in (0.2, 0.4):
+        for color in (0.2, 0.4, 0.6, 0.8):
+            at = pace * T_COLOR[size][color]
+            later = T_SIZE[size][color] * pace if flip else 0.5 * at
+            rows += made_up(color, size, at, later)
+    for share in (0.5, 1.0):
+        at = 8000 * pace * (1 + slow * share)
+        rows += made_up(0.4, 0.4, at, 7350.0, masked=share, end=1 - bend * share)
+    return Table(rows)
+
+
+@pytest.fixture(scope="module")
+def good() -> Table:
+    return study()
+
+
+def verdict(id: str, rows: Table) -> str:
+    return assess(CLAIMS[id], rows, "full").verdict
+
+
+@pytest.mark.parametrize("id", CLAIMS)
+def test_every_claim_is_supported_where_it_should_be(good, id):
+    assessed = assess(CLAIMS[id], good, "full")
+    assert assessed.verdict == "supported", (assessed.finding, assessed.parts)
+
+
+def test_times_three_times_too_short_fail_the_gate_and_leave_the_rest_open():
+    fast = study(pace=1 / 3)
+    assert {id: verdict(id, fast) for id in CLAIMS} == {
+        "B34": "contradicted",
+        "C7": "inconclusive",
+        "C8": "inconclusive",
+    }
+
+
+def test_an_order_that_never_flips_is_not_supported():
+    assert verdict("C7", study(flip=False)) == "partly supported"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"bend": 0.0, "slow": -0.3}, "inconclusive"),
+        ({"bend": 0.0, "slow": 0.5}, "partly supported"),
+    ],
+)
+def test_captions_without_effect_do_not_support_the_claim(changes, expected):
+    assert verdict("C8", study(**changes)) == expected
+
+
+def test_a_study_in_which_colour_is_never_learned_does_not_pass_the_gate():
+    """Its times count as the last step, which may lie close to the published ones."""
+    rows = made_up(0.2, 0.4, 1e9, 7000.0)
+    assert verdict("B34", Table(rows)) == "inconclusive"
+    measured = assess(CLAIMS["B34"], Table(rows), "full").finding.measured
+    assert measured["T_color, color 0.2, size 0.4: seeds that never learn it"] == SEEDS
+
+
+def test_claims_without_rows_are_not_measured():
+    for id in CLAIMS:
+        assert verdict(id, Table([{"kind": "train", "step": 0}])) == "not measured"
+    assert verdict("C7", Table(made_up(0.4, 0.4, 8000.0, 7000.0))) == "not measured"
+    assert verdict("C8", Table(made_up(0.4, 0.4, 8000.0, 7000.0))) == "not measured"
+
+
+def test_figures_show_ours_and_the_published_times(good):
+    pictures = drawn(figures, good)
+    assert list(pictures) == ["times", "masked"]
+    alone = Table(made_up(0.3, 0.3, 1e9, 3000.0))
+    assert list(drawn(figures, alone)) == ["times"]
