@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from recombine.config import UsageError, from_json, to_json
+from recombine.nets.colour_grid import ColourGrid
 from recombine.nets.dit import DiTConfig
 from recombine.nets.layout_encoder import GlobalConfig, Grid, List, Null
 from recombine.nets.local import LocalConfig
@@ -22,7 +23,7 @@ NETS = [
     GlobalConfig(DiTConfig(SMALL, patch=4)),
     LocalConfig(cells=4, reach=1, width=16, depth=2, heads=2),
 ]
-ENCODERS = [Grid(cells=4), List(slots=5), Null()]
+ENCODERS = [Grid(cells=4), List(slots=5), Null(), ColourGrid(cells=4)]
 
 
 def random_layout(count: int, slots: int) -> Layout:
@@ -145,7 +146,13 @@ def test_every_encoder_enters_every_network_and_only_its_projection_differs(conf
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Grid(cells=0), lambda: List(slots=0), lambda: Null(dropout=2.0)]
+    "make",
+    [
+        lambda: Grid(cells=0),
+        lambda: List(slots=0),
+        lambda: Null(dropout=2.0),
+        lambda: ColourGrid(cells=0),
+    ],
 )
 def test_impossible_encoders_are_refused(make):
     with pytest.raises(ValueError, match=r"cells|slots|dropout"):

@@ -1,15 +1,47 @@
-"""The figure of `colours`: cosines between all colours."""
+"""Figures of `colours`: cosines between all colours; how often the sum of two scores shows both
+colours, beside the cosine and the paper; samples of yellow with every other colour."""
 
+from itertools import combinations
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
+from recombine.analysis.colours import COMPOSE, by_pair, cosines
 from recombine.analysis.table import Table
-from recombine.plots.style import INK, Figure, canvas
+from recombine.plots.scene_pictures import cut
+from recombine.plots.sheets import sheet_path
+from recombine.plots.style import CYCLE, GREY, INK, Figure, canvas, color_bar
+from recombine.worlds.scenes.scene import COLORS
+
+WORKS, FAILS = CYCLE[0], CYCLE[1]
+"""Colours of the two groups: those that compose with yellow in the paper, and those that do not."""
+LINES = (
+    ("color", 0, ""),
+    ("color", 1, "colours alone"),
+    ("color", 2, ""),
+    ("location", 0, "at locations"),
+)
+"""Of the samples that are shown: what was given, the column of its sheet, and what is written."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
+    names = in_order(rows)
+    added = [sums(rows, names, folder)] if rows.where(kind="pair") else []
+    return [*added, *samples(rows, names, folder), cosine_table(rows, names, folder)]
+
+
+def in_order(rows: Table) -> list[str]:
+    """Yellow, and the others by their cosine with it."""
+    means = cosines(rows)
+    names = sorted({name for pair in means for name in pair} - {"yellow"})
+    names.sort(key=lambda name: means.get(frozenset(("yellow", name)), 1.0))
+    return [*(["yellow"] if any("yellow" in pair for pair in means) else []), *names]
+
+
+def cosine_table(rows: Table, names: list[str], folder: Path) -> Figure:
     figure = Figure(
         "cosines",
         "What colours add to an empty floor",
@@ -18,23 +50,121 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
         "on different channels and can be composed. The paper composes yellow with blue, cyan and "
         "purple, and not with gray, green, red and brown.",
     )
-    found = rows.where(kind="cosine")
-    values: dict[frozenset[str], list[float]] = {}
-    for row in found:
-        values.setdefault(frozenset((row["color"], row["other"])), []).append(row["cosine"])
-    means = {pair: fmean(some) for pair, some in values.items()}
-    names = sorted({name for pair in means for name in pair} - {"yellow"})
-    names.sort(key=lambda name: means.get(frozenset(("yellow", name)), 1.0))
-    names = [*(["yellow"] if any("yellow" in pair for pair in means) else []), *names]
+    means = cosines(rows)
     table = np.array([[1.0 if a == b else means[frozenset((a, b))] for b in names] for a in names])
     with canvas(folder, figure, 1, 1, (5.6, 4.8)) as axis:
-        image = axis.imshow(table, vmin=0, vmax=1, cmap="viridis")
-        axis.grid(visible=False)
-        axis.set_xticks(range(len(names)), names, rotation=45, ha="right")
-        axis.set_yticks(range(len(names)), names)
-        for (i, j), value in np.ndenumerate(table):
-            ink = INK if value > 0.6 else "white"
-            axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color=ink)
-        bar = axis.figure.colorbar(image, ax=axis, shrink=0.85, ticks=[0, 0.5, 1])
+        bar = axis.figure.colorbar(
+            matrix(axis, table, names), ax=axis, shrink=0.85, ticks=[0, 0.5, 1]
+        )
         bar.outline.set_visible(False)
+    return figure
+
+
+def matrix(axis: Any, table: Float[np.ndarray, "n n"], names: list[str]) -> Any:
+    """Numbers between 0 and 1 for pairs of colours."""
+    image = axis.imshow(table, vmin=0, vmax=1, cmap="viridis")
+    axis.grid(visible=False)
+    axis.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axis.set_yticks(range(len(names)), names)
+    for (i, j), value in np.ndenumerate(table):
+        ink = INK if value > 0.6 else "white"
+        axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color=ink)
+    return image
+
+
+def sums(rows: Table, names: list[str], folder: Path) -> Figure:
+    figure = Figure(
+        "sums",
+        "Scores of two colours, added",
+        "Share of samples that are exact matches: two objects, one of each colour, by detector and "
+        "colour probe; colours given alone, mean over seeds. Left: all pairs, ordered by the cosine "
+        "with yellow; on the diagonal, each colour by itself. Middle: yellow with every other "
+        "colour; dots are seeds. Blue: composes in the paper, orange: does not. Diamonds: the same "
+        "with two locations given, far apart. Right: all pairs over the cosine between what the "
+        "two colours add to pictures; those with yellow in the colours of the middle.",
+    )
+    pairs = by_pair(rows.where(kind="pair", given="color"), "exact_match")
+    alone = rows.where(kind="single", given="color").by("color")
+    single = {name: fmean(some.column("exact_match")) for name, some in alone.items()}
+    both = [[single[a] if a == b else pairs[frozenset((a, b))] for b in names] for a in names]
+    with canvas(folder, figure, 1, 3, (14.0, 4.4), width_ratios=(1.25, 1, 1)) as axes:
+        color_bar(matrix(axes[0], np.array(both), names), axes[0], shrink=0.85, ticks=[0, 0.5, 1])
+        axes[0].set_title("exact match")
+        if names[:1] == ["yellow"]:
+            yellow_bars(axes[1], rows, names[1:])
+        against_cosine(axes[2], pairs, cosines(rows))
+    return figure
+
+
+def group_color(name: str) -> str:
+    return WORKS if name in COMPOSE else FAILS
+
+
+def yellow_bars(axis: Any, rows: Table, names: list[str]) -> None:
+    """A bar for each colour with yellow, its seeds, and the control."""
+    each = [by_pair(some, "exact_match") for some in shares(rows, "color").values()]
+    control = by_pair(rows.where(kind="pair", given="location"), "exact_match")
+    for x, name in enumerate(names):
+        pair = frozenset(("yellow", name))
+        values = [seed[pair] for seed in each]
+        axis.bar(x, fmean(values), 0.7, color=group_color(name), alpha=0.75)
+        axis.plot([x] * len(values), values, "o", ms=3, color=INK, alpha=0.7)
+        label = "at locations" if x == 0 else None
+        axis.plot(x, control[pair], "D", ms=6, mfc="none", mec=GREY, mew=1.4, label=label)
+    axis.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axis.set(title="with yellow", ylabel="share of samples", ylim=(-0.03, 1.08))
+    axis.bar(0, 0, color=WORKS, alpha=0.75, label="composes in the paper")
+    axis.bar(0, 0, color=FAILS, alpha=0.75, label="fails in the paper")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize=8)
+
+
+def shares(rows: Table, given: str) -> dict[int, Table]:
+    return rows.where(kind="pair", given=given).by("seed")
+
+
+def against_cosine(
+    axis: Any, pairs: dict[frozenset[str], float], alike: dict[frozenset[str], float]
+) -> None:
+    for pair in pairs:
+        yellow = "yellow" in pair
+        (other, *_) = sorted(pair - {"yellow"})
+        style = {"color": group_color(other) if yellow else GREY, "zorder": 3 if yellow else 2}
+        axis.plot(alike[pair], pairs[pair], "o", ms=7 if yellow else 5, alpha=0.85, **style)
+        if yellow:
+            place = {"textcoords": "offset points", "fontsize": 8}
+            axis.annotate(other, (alike[pair], pairs[pair]), (5, 4), **place)
+    axis.set(title="all pairs", xlabel="cosine of the two colours", ylim=(-0.03, 1.08))
+    axis.set_ylabel("share of samples")
+
+
+def samples(rows: Table, names: list[str], folder: Path) -> list[Figure]:
+    """Of the first seed; none where its sheets are not on disk, or yellow is not among them."""
+    figure = Figure(
+        "samples",
+        "Samples of yellow with every other colour",
+        "From the sum of two scores, of one seed; every line from the same noise. The first three "
+        "lines: colours given alone. The last: colours with locations. Colours are ordered by their "
+        "cosine with yellow. In the paper, yellow composes with those in blue letters.",
+    )
+    seeds = sorted(rows.where(kind="pair").unique("seed"))
+    if not seeds or names[:1] != ["yellow"]:
+        return []
+    sheets = {given: sheet_path(folder, "sums", seeds[0], given) for given, *_ in LINES}
+    if not all(path.is_file() for path in sheets.values()):
+        return []
+    known = [name for name in COLORS if name in names]
+    order = [*({name} for name in known), *map(set, combinations(known, 2))]
+    others, size = names[1:], (len(names) - 1 + 1.2, len(LINES) + 0.4)
+    with canvas(folder, figure, len(LINES), len(others), size, squeeze=False) as axes:
+        for line, (given, column, words) in zip(axes, LINES, strict=True):
+            for axis, name in zip(line, others, strict=True):
+                picture = cut(sheets[given], len(order), order.index({"yellow", name}), column)
+                if picture.size:
+                    axis.imshow(picture, interpolation="nearest")
+                axis.set(xticks=(), yticks=())
+                axis.grid(visible=False)
+                axis.spines[:].set_visible(False)
+            line[0].set_ylabel(words, rotation=0, ha="right", va="center", fontsize=8)
+        for axis, name in zip(axes[0], others, strict=True):
+            axis.set_title(name, fontsize=9, loc="center", color=group_color(name))
     return [figure]

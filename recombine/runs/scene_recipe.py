@@ -9,6 +9,7 @@ from recombine.config import ALWAYS, UsageError, config
 from recombine.limits import allow, check_memory, check_time, check_updates
 from recombine.metrics.counting import RADIUS
 from recombine.metrics.detector import check_detector
+from recombine.nets.colour_grid import ColourGrid
 from recombine.nets.layout_encoder import (
     GlobalConfig,
     Grid,
@@ -22,7 +23,7 @@ from recombine.nets.unfilled import COPIES, Unfilled
 from recombine.objectives.edm import Edm
 from recombine.objectives.solvers import Heun, Solver
 from recombine.train.fit import TrainConfig
-from recombine.worlds.scenes.scene import MOST
+from recombine.worlds.scenes.scene import COLORS, MOST
 from recombine.worlds.scenes.scenes import Scenes
 
 DETECTOR_VERSION = 2
@@ -228,7 +229,8 @@ class SceneRecipe:
     def slots(self) -> int:
         """The most slots that a layout may have, in training and in evaluation."""
         locality = self.evaluation.locality
-        return max(self.detector_world.slots, locality.locations, self.world.slots)
+        own = len(COLORS) if isinstance(self.layout_encoder, ColourGrid) else 1
+        return max(self.detector_world.slots, locality.locations, self.world.slots, own)
 
     @property
     def strict(self) -> bool:

@@ -1,6 +1,7 @@
 """A scene model as a run: its pictures, its training, its samples at prompted locations, counted,
 and how local it is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -9,13 +10,14 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
-from recombine.config import ALWAYS, config
+from recombine.config import ALWAYS, UsageError, config
 from recombine.metrics.counting import curve, match, nearness, tally
 from recombine.metrics.detector import Detector
 from recombine.metrics.locality import locality
 from recombine.metrics.locality_map import locality_map
 from recombine.metrics.scene_sheets import crossed, write_heat
 from recombine.metrics.sheets import write_sheet
+from recombine.nets.colour_grid import ColourGrid
 from recombine.objectives.diffusion import Draw
 from recombine.objectives.edm import PatchDraw
 from recombine.objectives.process import Denoiser, noised
@@ -27,6 +29,7 @@ from recombine.runs.scene_recipe import SceneRecipe
 from recombine.store import Row
 from recombine.train.loop import load_weights, train
 from recombine.worlds.layout import Layout
+from recombine.worlds.scenes.scene import Labelled
 from recombine.worlds.scenes.scenes import Scenes
 
 VERSION = 3
@@ -57,6 +60,8 @@ class SceneRun(Task):
     def check(self) -> None:
         r = self.recipe
         r.check()
+        if isinstance(r.layout_encoder, ColourGrid):
+            raise UsageError("layout_encoder: a colour grid is for models conditioned on colours")
         check_room(r.world, max(r.world.counts))
         check_room(r.detector_world, r.evaluation.locality.locations)
         Prompts.of(r).check()
@@ -85,17 +90,26 @@ class Pool(NamedTuple):
     layout: Layout
 
 
+def all_locations(some: Labelled) -> Layout:
+    return Layout(some.centres, some.present)
+
+
 @lru_cache(maxsize=1)
-def training_pool(world: Scenes, count: int, seed: int, device: torch.device) -> Pool:
+def training_pool(
+    world: Scenes,
+    count: int,
+    seed: int,
+    device: torch.device,
+    layout_of: Callable[[Labelled], Layout] = all_locations,
+) -> Pool:
     """Kept until another one is needed: runs that follow each other mostly share it."""
-    images, at, present = [], [], []
+    images, layouts = [], []
     for first in range(0, count, AT_ONCE):
         rng = seeded(seed, "pool", first, device=device)
         some = world.sample(min(AT_ONCE, count - first), rng)
         images.append((255 * some.images).round().byte())
-        at.append(some.centres)
-        present.append(some.present)
-    return Pool(torch.cat(images), Layout(torch.cat(at), torch.cat(present)))
+        layouts.append(layout_of(some))
+    return Pool(torch.cat(images), Layout(*map(torch.cat, zip(*layouts, strict=True))))
 
 
 @dataclass

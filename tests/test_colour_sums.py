@@ -1,0 +1,329 @@
+"""Scores of colours added: the encoder, the colour probe, sums of all pairs at smoke scale, and
+claims on made-up rows."""
+
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+import torch
+from scene_rows import carried_out, detector_rows
+from tiny import QUIET
+
+from recombine.analysis.claims import assess
+from recombine.analysis.colours import COMPOSE
+from recombine.analysis.table import Table, read_table
+from recombine.config import UsageError, from_json, to_json
+from recombine.metrics.colour_probe import (
+    NONE,
+    PIXELS,
+    SIDE,
+    ColourNet,
+    ColourProbe,
+    colour_doubt,
+    crops,
+    matches,
+)
+from recombine.nets.colour_grid import LEFT_OUT, ColourGrid, by_color
+from recombine.overrides import override
+from recombine.pipeline.job import Work
+from recombine.rng import seeded
+from recombine.runs.colour_probe import ColourProbeCheck, ColourProbeRun
+from recombine.runs.colour_sums import ColourModel, ColourModelRun, ColourSums, prompt, samples
+from recombine.runs.detectors import DetectorRun
+from recombine.runs.scenes import SceneRun
+from recombine.studies.colours import STUDY, jobs, settings
+from recombine.studies.scene_settings import settings as scene_settings
+from recombine.worlds.layout import Layout
+from recombine.worlds.scenes.scene import COLORS
+
+SMOKE = settings("smoke")
+NAMES = tuple(COLORS)
+_, SUMS, COSINE = STUDY.claims
+CPU = torch.device("cpu")
+
+
+# ---- the encoder
+
+
+def random_objects(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    rng = seeded("colours", count)
+    at = torch.rand(count, 1, 2, generator=rng)
+    present = torch.rand(count, 1, generator=rng) < 0.7
+    return at, present, torch.randint(8, (count, 1), generator=rng)
+
+
+def test_a_code_gives_cell_and_colour_back():
+    at, present, color = random_objects(64)
+    encoder, layout = ColourGrid(cells=4), by_color(at, present, color)
+    code = encoder.code(layout)
+    assert code.shape == (64, encoder.size)
+    grid, hue = code.split((16, 8), 1)
+    there = present[:, 0]
+    assert torch.equal(code.sum(1), 2.0 * there)
+    assert torch.equal(hue.argmax(1)[there], color[there, 0])
+    cell = (at[:, 0] * 4).long()
+    assert torch.equal(grid.argmax(1)[there], (4 * cell[:, 1] + cell[:, 0])[there])
+
+
+def test_without_a_location_the_colour_alone_is_encoded_wherever_the_object_is():
+    at, present, color = random_objects(64)
+    encoder = ColourGrid(cells=4, anywhere=1.0)
+    code = encoder.code(encoder.drop(by_color(at, present, color), seeded("drop")))
+    other = encoder.code(encoder.drop(by_color(1 - at, present, color), seeded("other")))
+    assert torch.equal(code, other)
+    assert not code[:, :16].any()
+    assert torch.equal(code[:, 16:].argmax(1)[present[:, 0]], color[present])
+    assert not encoder.code(Layout.empty(2, 8)).any()
+
+
+def test_locations_are_left_out_in_half_of_the_pictures_and_colours_never():
+    at, color = torch.rand(2000, 1, 2), torch.zeros(2000, 1, dtype=torch.long)
+    layout = by_color(at, torch.ones_like(color).bool(), color)
+    given = ColourGrid().drop(layout, seeded("half"))
+    assert torch.equal(given.present, layout.present)
+    assert abs(float((given.at[:, 0, 0] == LEFT_OUT).double().mean()) - 0.5) < 0.05
+
+
+def test_patches_hold_colours_of_their_own_locations_and_of_objects_anywhere():
+    one = torch.tensor([[3]])
+    there = by_color(torch.tensor([[[0.1, 0.1]]]), one > 0, one)
+    anywhere = there._replace(at=torch.full_like(there.at, LEFT_OUT))
+    for layout, number in ((there, 4), (anywhere, 16)):
+        code = ColourGrid(cells=4).patch_code(layout, 4, 1)
+        assert code.shape == (1, 16, ColourGrid().patch_size(1))
+        assert int(code[..., 9 + 3].sum()) == number
+        assert int(code[..., 9:].sum()) == number
+
+
+# ---- the colour probe
+
+
+def test_a_crop_is_centred_on_its_location():
+    images = torch.zeros(2, 3, 64, 64)
+    images[:, :, 20:24, 40:44] = 1.0
+    made = crops(images, torch.tensor([[42 / 64, 22 / 64], [0.0, 0.0]]))
+    assert made.shape == (2, 3, PIXELS, PIXELS)
+    inner = slice(PIXELS // 2 - 2, PIXELS // 2 + 2)
+    assert SIDE * 64 == PIXELS
+    assert torch.equal(made[0, :, inner, inner], torch.ones(3, 4, 4))
+    assert float(made[0].sum()) == 3 * 16
+    assert not made[1].any()
+
+
+class Fixed(ColourNet):
+    """Reads the brightest channel: red, green or blue."""
+
+    def forward(self, some):
+        red, green, blue = some.mean((2, 3)).unbind(1)
+        logits = torch.zeros(len(some), 8)
+        for name, value in (("red", red), ("green", green), ("blue", blue)):
+            logits[:, NAMES.index(name)] = 50 * value
+        return logits
+
+
+def test_a_probe_reads_every_object_and_rejects_what_no_colour_is_sure_of():
+    images = torch.zeros(1, 3, 64, 64)
+    images[0, 0, :, :32] = 1.0
+    at = torch.tensor([[[0.2, 0.5], [0.8, 0.5], [0.2, 0.2]]])
+    objects = Layout(at, torch.tensor([[True, True, False]]))
+    found = ColourProbe(Fixed(8))(images, objects)
+    assert found.tolist() == [[NAMES.index("red"), NONE, NONE]]
+
+
+def test_an_exact_match_is_one_object_of_each_colour_and_no_other():
+    found = torch.tensor([[1, 2, NONE], [1, 1, 2], [1, NONE, NONE], [2, 1, NONE], [1, 2, 5]])
+    present = torch.tensor([[1, 1, 0], [1, 1, 1], [1, 1, 0], [1, 1, 1], [1, 1, 1]]).bool()
+    objects = Layout(torch.zeros(5, 3, 2), present)
+    exact, every = matches(found, objects, torch.tensor([[1, 2]]).expand(5, -1))
+    assert exact.tolist() == [True, False, False, False, False]
+    assert every.tolist() == [True, True, False, True, True]
+
+
+def test_a_probe_that_misreads_a_colour_is_refused():
+    rows = [{"kind": "colour probe", "color": n, "accuracy": 0.99} for n in NAMES]
+    assert not colour_doubt(rows)
+    rows[4]["accuracy"] = 0.94
+    assert colour_doubt(rows) == (
+        "the colour probe is not reliable: it reads 94.0% of brown objects; 95% are needed"
+    )
+    assert "no colour probe" in colour_doubt([])
+
+
+# ---- models and sums
+
+
+def test_the_detector_and_the_training_are_those_of_length():
+    own, other = settings("full").recipe, scene_settings("full").recipe
+    assert DetectorRun.of(own) == DetectorRun.of(other)
+    names = ("net", "objective", "train", "pool")
+    assert [getattr(own, n) for n in names] == [getattr(other, n) for n in names]
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "full"])
+def test_only_pictures_are_compared_at_laptop_scale(scale):
+    chosen = settings(scale)
+    assert from_json(to_json(chosen)) == chosen
+    made = jobs(chosen, 2)
+    for job in made:
+        job.task.check()
+    kinds = [type(job.task) for job in made]
+    trained = (ColourModelRun, ColourSums)
+    assert [kinds.count(kind) for kind in trained] == ([0, 0] if scale == "laptop" else [2, 2])
+    assert scale != "laptop" or len(made) == 2
+
+
+def model() -> ColourModel:
+    recipe = SMOKE.recipe
+    made = ColourModel(recipe, Work(ColourModelRun(recipe), Path(), QUIET))
+    with torch.no_grad():
+        for weight in made.net.parameters():
+            weight += 0.3 * torch.randn(weight.shape, generator=seeded("weights"))
+    return made
+
+
+def test_training_pictures_are_empty_or_hold_one_object_of_the_colour_that_is_given():
+    made, recipe = model(), SMOKE.recipe
+    images, layout = made.pool
+    some = recipe.world.sample(len(images), seeded(recipe.seed, "pool", 0))
+    there = some.present[:, 0]
+    assert set(there.tolist()) == {False, True}
+    assert torch.equal(layout.present.sum(1), some.present.sum(1))
+    assert torch.equal(layout.present.long().argmax(1)[there], some.kind[there, 0, 1])
+    assert torch.equal(layout.at[layout.present], some.centres[there, 0])
+    x, given, _ = made.batch(0)
+    assert given.present.shape == (len(x), SMOKE.recipe.slots)
+
+
+def test_a_sum_of_one_colour_is_the_model_itself_and_does_not_depend_on_the_order_of_colours():
+    made, count = model(), SMOKE.recipe.evaluation.samples
+    one, pair, swapped = samples(made, [(2,), (2, 7), (7, 2)], "color")
+    rng = seeded(made.recipe.seed, "sample", "colours")
+    noise = torch.randn(count, *made.recipe.world.image_shape, generator=rng)
+    alone = made.sample(prompt(made.recipe, (2,), "color", CPU), noise)
+    torch.testing.assert_close(one, alone, rtol=0, atol=1e-5)
+    torch.testing.assert_close(pair, swapped, rtol=0, atol=1e-5)
+    assert (pair - one).abs().max() > 1e-4
+
+
+def test_locations_are_given_or_left_out():
+    recipe = SMOKE.recipe
+    there, nowhere = (prompt(recipe, (2, 7), given, CPU) for given in ("location", "color"))
+    assert torch.equal(there.present, nowhere.present)
+    assert there.present[0].nonzero().flatten().tolist() == [2, 7]
+    at = there.at[:, [2, 7]]
+    assert (at >= 0).all()
+    apart = (at[:, 0] - at[:, 1]).square().sum(-1).sqrt()
+    assert (apart >= recipe.evaluation.spacing).all()
+    assert (nowhere.at[:, [2, 7]] == LEFT_OUT).all()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return carried_out(STUDY, SMOKE, tmp_path_factory.mktemp("colours"))
+
+
+def test_every_pair_is_sampled_read_and_plotted(folder):
+    rows = read_table(folder / "rows.parquet")
+    for given in ("color", "location"):
+        pairs = rows.where(kind="pair", given=given)
+        read = [frozenset((r["color"], r["other"])) for r in pairs]
+        assert read == [frozenset(p) for p in combinations(NAMES, 2)]
+        assert tuple(rows.where(kind="single", given=given).column("color")) == NAMES
+        for r in pairs:
+            assert 0 <= r["exact_match"] <= r["all_colors"] <= 1
+            assert r["n"] == SMOKE.recipe.evaluation.samples
+    assert tuple(rows.where(kind="colour probe").column("color")) == NAMES
+    assert len(rows.where(kind="colours, real")) == 1
+    for name in ("sums", "samples", "cosines"):
+        assert (folder / "figures" / f"{name}.svg").stat().st_size > 1000
+
+
+# ---- claims
+
+RIGHT = {c: 0.7 if c in COMPOSE else 0.1 for c in NAMES}
+
+
+def made_up(
+    right: dict[str, float] = RIGHT, single: float = 0.99, probe: float = 0.99, sign: int = -1
+) -> Table:
+    """Five seeds. Yellow's exact matches are given, the others' follow the cosine; `sign`: -1 where
+    a large cosine means few."""
+    rows = detector_rows({}) + [
+        {"kind": "colour probe", "color": n, "accuracy": probe} for n in NAMES
+    ]
+    for seed in range(5):
+        about = {"seed": seed, "given": "color", "total": 2.0, "all_colors": 1.0}
+        for i, (a, b) in enumerate(combinations(NAMES, 2)):
+            own = right.get(({a, b} - {"yellow"}).pop(), 0.0) if "yellow" in (a, b) else i / 28
+            pair = {"color": a, "other": b}
+            share = own + 0.004 * seed
+            rows.append({"kind": "pair", **about, **pair, "exact_match": share})
+            rows.append({"kind": "cosine", "seed": seed, **pair, "cosine": 0.5 + sign * own / 2})
+        rows += [
+            {"kind": "single", **about, "color": n, "exact_match": single - 0.002 * seed}
+            for n in NAMES
+        ]
+    return Table(rows)
+
+
+def word(claim, table: Table) -> str:
+    return assess(claim, table, "full", STUDY.run_minutes).verdict
+
+
+def test_the_partition_is_supported_where_both_parts_are_and_single_colours_are_drawn():
+    assert word(SUMS, made_up()) == "supported"
+    assert word(SUMS, made_up(dict.fromkeys(NAMES, 0.5))) == "inconclusive"
+    assert word(SUMS, made_up(RIGHT | {"brown": 0.8})) == "partly supported"
+    assert word(SUMS, made_up(single=0.7)) == "inconclusive"
+    shown = SUMS.measure(made_up()).measured
+    assert shown["yellow, cyan"] == pytest.approx(0.708)
+    assert shown["yellow, cyan, at locations"] is None
+
+
+def test_the_cosine_predicts_where_large_ones_mean_few_matches():
+    assert word(COSINE, made_up()) == "supported"
+    assert word(COSINE, made_up(sign=1)) == "contradicted"
+    assert word(COSINE, made_up(single=0.7)) == "inconclusive"
+    (part, _) = COSINE.measure(made_up()).parts
+    assert part.estimate.value == pytest.approx(-1)
+
+
+@pytest.mark.parametrize("claim", [SUMS, COSINE])
+def test_what_probes_cannot_read_is_not_measured(claim):
+    assert assess(claim, made_up(probe=0.9), "full").note.startswith("the colour probe")
+    assert "no scores of colours" in assess(claim, Table([]), "full").note
+    for kind, why in (("detector", "no detector"), ("single", "no single colours of seed 0")):
+        some = Table(r for r in made_up() if r["kind"] != kind)
+        assert why in assess(claim, some, "full").note
+
+
+# ---- what does not fit
+
+
+def test_a_colour_grid_is_for_colours_and_colours_need_one():
+    recipe = SMOKE.recipe
+    with pytest.raises(UsageError, match="conditioned on colours"):
+        SceneRun(recipe).check()
+    plain = replace(recipe, layout_encoder=scene_settings("smoke").recipe.layout_encoder)
+    with pytest.raises(UsageError, match="colour grid"):
+        ColourModelRun(plain).check()
+    crowded = replace(recipe, world=replace(recipe.world, counts=(0, 1, 2)))
+    with pytest.raises(UsageError, match="0 and 1 are needed"):
+        ColourModelRun(crowded).check()
+    wide = replace(recipe, evaluation=replace(recipe.evaluation, locations=(1, 2, 3)))
+    probe = ColourProbeRun.of(wide, SMOKE.probe)
+    with pytest.raises(UsageError, match="1 and 2 are needed"):
+        ColourSums(ColourModelRun(wide), probe).check()
+
+
+WRONG = ["world.size=32", "recipe.layout_encoder.anywhere=2", "recipe.layout_encoder.cells=0"]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_settings_are_one_line(wrong):
+    with pytest.raises(UsageError) as error:
+        override(SMOKE, wrong)
+    assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match="positive"):
+        ColourProbeCheck(ColourProbeRun(SMOKE.world), DetectorRun(SMOKE.world), 0)
