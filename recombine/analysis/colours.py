@@ -27,8 +27,7 @@ differ, in what share of cross pairs the composing colour has more, how often ea
 has to be an exact match, and the rank correlation with the cosine."""
 DEVIATIONS = (
     "CLEVR-like renders of our own, 64 x 64 pixels",
-    "16,000 updates of 64 pictures, 1.02 million in all (a recollection of the paper's: 1.55 million "
-    "pictures of one object)",
+    "16,000 updates of 64 pictures, 1.02 million in all (the paper's number is not known here)",
     "one model conditioned on a colour, over its own empty background (what the models of Fig 5 were "
     "conditioned on, and their background, are not known)",
     "exact matches by a detector and a colour probe (the paper shows samples)",
