@@ -246,12 +246,20 @@ def _convert_union(value: Any, options: tuple[Any, ...], path: str) -> Any:
         try:
             return from_json(value, option, path)
         except UsageError:
-            continue
+            if _is_of(value, option):  # the right kind of config: its own error says what is wrong
+                raise
     names = ", ".join(
         "null" if o is type(None) else getattr(o, "__name__", str(o)) for o in options
     )
     given = value["type"] if isinstance(value, dict) and "type" in value else repr(value)
     raise UsageError(f"{path}: {given} is none of {names}")
+
+
+def _is_of(value: Any, option: Any) -> bool:
+    """Whether plain values describe a config of this class."""
+    tag = value.get("type") if isinstance(value, dict) else None
+    known = _TAGS.get(tag) if isinstance(tag, str) else None
+    return known is not None and isinstance(option, type) and issubclass(known, option)
 
 
 def _convert_tuple(value: Any, items: tuple[Any, ...], path: str) -> tuple[Any, ...]:

@@ -28,7 +28,7 @@ from recombine.nets.colour_grid import LEFT_OUT, ColourGrid, by_color
 from recombine.overrides import override
 from recombine.pipeline.job import Work
 from recombine.rng import seeded
-from recombine.runs.colour_probe import ColourProbeCheck, ColourProbeRun
+from recombine.runs.colour_probe import ColourProbeRun
 from recombine.runs.colour_sums import ColourModel, ColourModelRun, ColourSums, prompt, samples
 from recombine.runs.detectors import DetectorRun
 from recombine.runs.scenes import SceneRun
@@ -317,13 +317,16 @@ def test_a_colour_grid_is_for_colours_and_colours_need_one():
         ColourSums(ColourModelRun(wide), probe).check()
 
 
-WRONG = ["world.size=32", "recipe.layout_encoder.anywhere=2", "recipe.layout_encoder.cells=0"]
+WRONG = {
+    "world.size=32": "must be the same but for their counts",
+    "recipe.layout_encoder.anywhere=2": "anywhere 2.0 is not between 0 and 1",
+    "recipe.layout_encoder.cells=0": "cells must be positive",
+    "real=0": "real must be positive",
+}
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_settings_are_one_line(wrong):
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError, match=WRONG[wrong]) as error:
         override(SMOKE, wrong)
     assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match="positive"):
-        ColourProbeCheck(ColourProbeRun(SMOKE.world), DetectorRun(SMOKE.world), 0)

@@ -111,10 +111,6 @@ class ColourProbeCheck(Task):
     real: int = 512
     version: int = field(default=VERSION, metadata=ALWAYS)
 
-    def __post_init__(self) -> None:
-        if self.real < 1:
-            raise ValueError(f"real must be positive, not {self.real}")
-
     def parents(self) -> tuple[Task, ...]:
         return self.probe, self.detector
 

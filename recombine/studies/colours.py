@@ -62,6 +62,8 @@ class Colours:
     real: int = 512
 
     def __post_init__(self) -> None:
+        if self.real < 1:
+            raise ValueError(f"real must be positive, not {self.real}")
         if self.recipe and replace(self.recipe.world, counts=self.world.counts) != self.world:
             raise ValueError("world and recipe.world must be the same but for their counts")
 
