@@ -11,11 +11,17 @@ import torch
 from tiny_pipelines import MAKERS, SIDE, STEPS, build, ddpm, dit
 
 from recombine.bridge.adapters import adapter
-from recombine.bridge.features import attention_maps, block_names, hidden_states
+from recombine.bridge.features import (
+    attention_maps,
+    attention_weights,
+    block_names,
+    hidden_states,
+)
 from recombine.bridge.pipelines import open_pipeline, sampler
 from recombine.config import UsageError
 from recombine.metrics.locality import condition_influence, pixel_influence
 from recombine.objectives.process import Denoiser, spread
+from recombine.rng import seeded
 
 pytestmark = pytest.mark.skipif(not find_spec("diffusers"), reason="diffusers is not installed")
 TEMPLATE = "a {size} {color} {shape}"
@@ -271,3 +277,23 @@ def test_an_exported_text_model_through_the_bridge_is_the_model_itself(tmp_path)
         assert torch.equal(model(x, t, ours), bridge(x, t, theirs))
         assert torch.equal(model.decode(x), bridge.decode(x))
     assert block_names(model.net) == block_names(bridge.net)
+
+
+ATTENTION = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "scaled": {"scale": 0.3},
+    "masked": {"attn_mask": torch.eye(5, dtype=torch.bool)},
+    "biased": {"attn_mask": torch.arange(25.0).view(5, 5) / 10},
+    "grouped": {"enable_gqa": True},
+}
+
+
+@pytest.mark.parametrize("options", ATTENTION.values(), ids=ATTENTION)
+def test_attention_weights_are_those_that_torch_adds_values_with(options):
+    rng, heads = seeded("attention"), 2 if options.get("enable_gqa") else 4
+    query = torch.randn(3, 4, 5, 8, generator=rng)
+    key, value = torch.randn(2, 3, heads, 5, 8, generator=rng)
+    weights = attention_weights(query, key, value, **options)
+    expected = torch.nn.functional.scaled_dot_product_attention(query, key, value, **options)
+    torch.testing.assert_close(weights @ value.repeat_interleave(4 // heads, 1), expected)

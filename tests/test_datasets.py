@@ -257,6 +257,9 @@ WRONG = {
         (root / p).parent.mkdir(parents=True, exist_ok=True) or (root / p).write_bytes(png(1))
         for p in ("a/b/1.png", "a/2.png")
     ],
+    "say which one": lambda root: [
+        (root / f"{name}.csv").write_text("file,a\n1.png,2\n") for name in ("one", "two")
+    ],
     "is not a CLEVR scenes file": lambda root: (root / "x_scenes.json").write_text('{"scenes": 3}'),
 }
 

@@ -12,7 +12,7 @@ from tiny import QUIET
 from recombine.analysis.claims import assess
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
-from recombine.metrics.ties import total_correlation
+from recombine.metrics.ties import marginal_distance, total_correlation
 from recombine.overrides import override
 from recombine.pipeline.job import Work, digest_of
 from recombine.rng import seeded
@@ -126,3 +126,10 @@ def test_settings_are_taken_up_to_the_edge_that_is_named_and_not_beyond(name, ed
     LocalScores(lit=(0, 1), **{name: edge})
     with pytest.raises(ValueError, match=f"{name}|{edge}"):
         LocalScores(lit=(0, 1), **{name: beyond})
+
+
+def test_the_distance_of_marginals_is_their_total_variation():
+    a, b = torch.tensor([0, 0, 1, 2]), torch.tensor([0, 0, 1, 1])
+    assert marginal_distance(a, b) == marginal_distance(b, a) == pytest.approx(0.25)
+    assert marginal_distance(a, a.flip(0)) == 0
+    assert marginal_distance(torch.zeros(3).int(), torch.full((3,), 4).int()) == 1
