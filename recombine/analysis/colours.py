@@ -136,7 +136,7 @@ S10 = Claim(
 )
 
 
-@claim("B34")
+@claim("B35")
 def cosine_predicts(rows: Table) -> Finding:
     """The cosine between what two colours add to pictures, known before training, predicts how well
     their scores can be added, over all pairs of colours.
