@@ -30,7 +30,7 @@ def by_rate(rows: Table, folder: Path) -> Figure:
             panel(column[0], settings, {s: held_out(rows, v) for s, v in settings.items()})
             seen = {s: per_seed(rows, v, 0, probe="oracle") for s, v in settings.items()}
             panel(column[1], settings, seen)
-            mark(column, rows, settings, seen)
+            highlight(column, rows, settings, seen)
             column[0].set_title(display(family))
             column[1].set(xscale="log", xlabel="learning rate", ylim=(-0.03, 1.03))
             log_ticks(column[1].xaxis)
@@ -57,7 +57,7 @@ def panel(axis: Any, settings: dict[str, str], values: dict[str, dict[int, float
             axis.plot([rate] * len(seeds), seeds, "o", color=ink, ms=4)
 
 
-def mark(column: Any, rows: Table, settings: dict[str, str], seen: dict[str, Any]) -> None:
+def highlight(column: Any, rows: Table, settings: dict[str, str], seen: dict[str, Any]) -> None:
     """The best setting and the one in use."""
     shapes = {best_setting(rows, settings): "o", **({USED: "s"} if USED in settings else {})}
     for setting, shape in shapes.items():
