@@ -7,12 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 from figure_reader import drawn
+from tiny import QUIET
 
 from recombine.analysis.claims import assess
 from recombine.analysis.learning_order import T_COLOR, T_SIZE, Run, worlds
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.overrides import override
+from recombine.pipeline.job import folder_of
+from recombine.pipeline.worker import carry_out
 from recombine.plots.learning_order import figures
 from recombine.rng import seeded
 from recombine.studies.learning_order import STUDY, facts, jobs, saves, settings
@@ -79,6 +82,17 @@ def test_jobs_come_seed_by_seed_and_facts_name_their_variants():
     assert [m["seed"] for m in models] == [0] * 5 + [1] * 5
     assert {m["variant"] for m in models} == {row["variant"] for row in facts(SMOKE, 2)}
     assert len(listed) == 4 + 10
+
+
+def test_a_run_leaves_accuracies_and_the_schedule_that_it_learned(tmp_path):
+    run = override(SMOKE.run(0.8, 0.4, 1.0), "probe_steps=2")
+    carry_out([run], tmp_path, QUIET, {})
+    rows = Table(folder_of(run, tmp_path).rows())
+    assert set(rows.unique("kind")) == {"train", "accuracy", "schedule"}
+    low = rows.where(kind="schedule").column("low")
+    assert low[0] == -5.0
+    assert low[-1] == pytest.approx(-5.0 - 8 * 1e-3, abs=1e-3)
+    assert min(rows.where(kind="train").column("norm")) > 1000
 
 
 # ---- when a concept is learned

@@ -111,7 +111,7 @@ LABELS = '''
 '''
 NOISING = """OBJECTIVE.follow(
                 Guided(OBJECTIVE.denoiser(self.net), GUIDANCE) if GUIDANCE != 1 else OBJECTIVE.denoiser(self.net),
-                SHAPE, condition, generator, SAMPLER,
+                SHAPE, condition, generator, SAMPLER, OBJECTIVE.schedule_of(self.net),
             )"""
 TOKENS = "OBJECTIVE.sample(self.net, SHAPE, condition, generator, SAMPLER)"
 CAPTIONS = '''

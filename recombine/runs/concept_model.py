@@ -24,6 +24,7 @@ from recombine.metrics.concepts import (
 )
 from recombine.metrics.probes import Oracle, TrainedProbe, score
 from recombine.metrics.sheets import write_sheet
+from recombine.objectives.vdm import VDM
 from recombine.pipeline.job import Work
 from recombine.rng import seeded
 from recombine.runs.models import Model
@@ -145,8 +146,15 @@ class ConceptModel:
             write_sheet(sheet, images[: len(plain), :8])
         if prompting and step in evenly(self.checkpoints[:-1], prompting.patches):
             self.keep(step)
-        last = step == self.recipe.train.steps
+        last, rows = step == self.recipe.train.steps, rows + self.learned_schedule(step)
         return rows + (self.patches(step) if last and prompting else [])
+
+    def learned_schedule(self, step: int) -> list[Row]:
+        """The ends of the noise schedule, where the network learns it."""
+        if not isinstance(self.recipe.objective, VDM):
+            return []
+        ends = self.recipe.objective.schedule_of(self.net)
+        return [rounded({"kind": "schedule", "step": step, "low": ends.low, "high": ends.high})]
 
     def condition(self, composition: Composition) -> Condition:
         return self.world.condition(composition, self.recipe.evaluation.samples, self.device)

@@ -50,7 +50,7 @@ class LearningOrder:
     colors: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
     sizes: tuple[float, ...] = (0.2, 0.4)
     masked: tuple[float, ...] = (0.5, 1.0)
-    masked_at: Signals = (0.4, 0.4)
+    masked_at: Signals = (0.6, 0.4)
     stretch: float = 1.5
 
     def __post_init__(self) -> None:
@@ -135,9 +135,9 @@ def full() -> LearningOrder:
 
 
 def laptop() -> LearningOrder:
-    evaluation = Evaluation(saves(100, 1500, 16), 32, Ancestral(25), probe_steps=400, real=256)
+    evaluation = Evaluation(saves(100, 3000, 20), 32, Ancestral(25), probe_steps=400, real=256)
     recipe = public(
-        16, UNetConfig((16, 32), 1, 4, 64), TrainConfig(1500, batch=32, log_every=250), evaluation
+        16, UNetConfig((16, 32), 1, 4, 64), TrainConfig(3000, batch=32, log_every=250), evaluation
     )
     return LearningOrder(recipe, (0.2, 0.8), (0.4,), masked=(), masked_at=(0.8, 0.4))
 
@@ -155,8 +155,8 @@ STUDY = Study(
     paper="C, section 5, in the setting of Park et al.'s public code",
     cost={
         "smoke": "20 s, one core",
-        "laptop": "5 min, two cores",
-        "full": "55 min (estimate: 330 PFLOP at 100 TFLOP/s), one H200, 5 seeds, 5 at a time",
+        "laptop": "10 min, two cores",
+        "full": "53 min (estimate: 320 PFLOP at 100 TFLOP/s), one H200, 5 seeds, 5 at a time",
     },
     settings=settings,
     jobs=jobs,
