@@ -33,8 +33,8 @@ TEXTS = (
     "Trained on scenes of 1 to 3 objects, a U-Net that is given a map of one location places [S2: K_max "
     "of exp2] objects in half of its samples ([S2]; paper: 2), a list of all [S3: K_max of exp3] ([S3]; "
     "paper: 3), a map of all [S1: K_max of exp1] ([S1]; paper: 7). Where pixels see only their "
-    "surroundings, a map of one reaches [S4: K_max of exp2L], a list [S5: K_max of exp3L] ([S4], [S5]: "
-    "the paper's own form of network has one seed; paper: 9, 9). With the whole picture in view that "
+    "surroundings, a map of one reaches [S4: K_max of exp2L] ([S4]; paper: 9), a list [S5: K_max of "
+    "exp3L] ([S5]; paper: 9); of the paper's own form of network there is one seed. With the whole picture in view that "
     "form fails, as in the paper ([S6]: 2 seeds). Locality and number of objects go together: rank correlation "
     "[S8: rank correlation within a seed] ([S8]). "
     "[More](docs/scenes.md)",
