@@ -4,6 +4,7 @@ caught, and bad input is one clear line."""
 import json
 import random
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -382,14 +383,15 @@ def test_labels_of_unknown_values_and_prompts_without_a_factor_are_named(data, t
     assert len(open_dataset(root)) == 6
 
 
-def test_without_real_pictures_factors_are_those_of_the_source(data):
+def test_without_real_pictures_factors_are_those_of_the_source(data, tmp_path):
     source = open_dataset(data)
     reference = open_reference(None, (), "unseen: bar green", source)
     assert [f.name for f in reference.space.factors] == ["shape", "color"]
     assert reference.world is None
-    pl.read_csv(data / "factors.csv").select("file").write_csv(data / "factors.csv")
+    bare = shutil.copytree(data, tmp_path / "bare")
+    pl.read_csv(data / "factors.csv").select("file").write_csv(bare / "factors.csv")
     with pytest.raises(UsageError, match="has no column that is a factor; give --data"):
-        open_reference("", (), "", open_dataset(data))
+        open_reference("", (), "", open_dataset(bare))
     with pytest.raises(UsageError, match="needs real pictures"):
         open_reference(None, (), "", None)
 
