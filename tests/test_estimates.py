@@ -539,3 +539,10 @@ def test_a_difference_takes_rates_and_a_correlation_correlations(beyond):
     with pytest.raises(ValueError, match="is not between -1 and 1"):
         correlation_estimate([1 + 3.1e-9, 0.5])
     assert correlation_estimate([1 + 2.9e-9, 0.5]).values == (1.0, 0.5)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 50, 301])
+def test_a_correlation_never_leaves_its_bounds(n):
+    x = np.random.default_rng(n).normal(size=n).tolist()
+    assert 1 - 1e-12 <= correlation(x, x) <= 1
+    assert -1 <= correlation(x, [-v for v in x]) <= -1 + 1e-12

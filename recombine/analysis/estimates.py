@@ -121,7 +121,7 @@ def correlation(x: Values, y: Values) -> float:
     a, b = (rankdata(np.asarray(v, float)) for v in (x, y))
     if len(a) < 2 or not np.ptp(a) or not np.ptp(b):
         return math.nan
-    return float(np.clip(np.corrcoef(a, b)[0, 1], -1, 1))
+    return float(np.corrcoef(a, b)[0, 1])
 
 
 def correlation_estimate(values: Values, points: int | None = None) -> Estimate:
