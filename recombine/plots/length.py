@@ -86,9 +86,9 @@ def one_curve(axis: Any, rows: Table, variant: str) -> None:
     column, ink, numbers = criterion(rows, variant), color(variant), numbers_of(rows)
     axis.axvspan(0.5, facts(rows, variant)["trained"] + 0.5, color=GREY, alpha=0.13, lw=0)
     axis.axhline(0.5, color=GREY, lw=0.7, ls=(0, (1, 2)))
-    real = rows.where(kind="real")
+    real = rows.where(kind="real").by("locations")
     dashed = {"color": GREY, "lw": 1.1, "ls": "--", "label": "real pictures"}
-    axis.plot(real.column("locations"), real.column(column), **dashed)
+    axis.plot(sorted(real), [fmean(real[k].column(column)) for k in sorted(real)], **dashed)
     recall_lines(axis, rows, variant)
     criterion_lines(axis, rows, variant)
     most = fmean(reached(rows, variant).values())

@@ -50,9 +50,10 @@ from recombine.plots import length as plots
 from recombine.runs.scenes import scene_facts, scene_jobs
 from recombine.store import Row
 from recombine.studies.scene_settings import (
-    CONTROL_DEVIATION,
+    CONTROL_DEVIATIONS,
     DEVIATIONS,
     LOCAL_DEVIATION,
+    PATCH_DEVIATION,
     RUN_MINUTES,
     SceneSettings,
     settings,
@@ -194,6 +195,7 @@ CLAIMS = (
         "network; trained on 1 or 1-5 objects, to 3 or more beyond, >= 2.5 (paper: 5, 10)",
         locality_restores,
         LOCAL_DEVIATION,
+        PATCH_DEVIATION,
     ),
     claim(
         "S5",
@@ -202,6 +204,7 @@ CLAIMS = (
         "network",
         partial(reaches_at_least, variant="exp3L", least=8),
         LOCAL_DEVIATION,
+        PATCH_DEVIATION,
     ),
     claim(
         "S6",
@@ -209,7 +212,7 @@ CLAIMS = (
         "mean K_max over seeds rounds to 3 or less, <= 3.5 (paper, k = 8: fails like Exp 2), in "
         "models that place one object; the U-Net on patches where it was run, else the fast form",
         control_fails,
-        CONTROL_DEVIATION,
+        *CONTROL_DEVIATIONS,
     ),
     Claim(
         id="B14",

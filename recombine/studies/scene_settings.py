@@ -67,8 +67,11 @@ LOCAL_DEVIATION = (
     "paper: a U-Net on each patch of which the centre cell is kept, as in the variants called "
     "patches)"
 )
-CONTROL_DEVIATION = (
-    "control, fast form: each cell gets a window as large as the picture, centred on itself"
+PATCH_DEVIATION = "U-Net on patches: 32 samples of each number of locations (the others: 64)"
+CONTROL_DEVIATIONS = (
+    "control, fast form: each cell gets a window as large as the picture, centred on itself",
+    "control, U-Net on patches: a quarter of the updates, 16 samples of each number of locations up "
+    "to five, in half as many sampling steps",
 )
 
 
