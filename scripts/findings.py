@@ -35,7 +35,8 @@ TEXTS = (
     "paper: 3), a map of all [S1: K_max of exp1] ([S1]; paper: 7). Where pixels see only their "
     "surroundings, a map of one reaches [S4: K_max of exp2L] ([S4]; paper: 9), a list [S5: K_max of "
     "exp3L] ([S5]; paper: 9); of the paper's own form of network there is one seed. With the whole picture in view that "
-    "form fails, as in the paper ([S6: K_max of exp2L, patches, whole], [S6]). Locality and number of objects go together: rank correlation "
+    "form fails, as in the paper ([S6: K_max of exp2L, patches, whole], "
+    "[S6]). Locality and number of objects go together: rank correlation "
     "[S8: rank correlation within a seed] ([S8]). "
     "[More](docs/scenes.md)",
     "**Two published figures of swing-by do not follow from the equations beside them** (paper C, Figs "

@@ -158,7 +158,11 @@ def test_held_out_pictures_are_none_of_training_and_their_loss_the_same_at_every
     assert first == again
     assert first["n"] == 4 * 4
     given = []
-    record = lambda _, net, x, *rest: given.append(x) or x.mean((1, 2, 3))  # noqa: E731
+
+    def record(_, net, x, *rest):
+        given.append(x)
+        return x.mean((1, 2, 3))
+
     with patch.object(Diffusion, "loss", record):
         model.held_out_loss()
     trained = model.pool[0].flatten(1)

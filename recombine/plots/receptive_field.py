@@ -22,7 +22,8 @@ def reach(rows: Table, folder: Path) -> Figure:
         "A patch can be too small, and too large",
         "Left: K_max over the number of cells that a patch extends in every direction (dots are "
         "seeds; dashed, with crosses: U-Nets on patches, of which those as large as the picture were "
-        "trained more briefly and prompted for fewer locations); dotted, the largest number of objects in training. Middle: "
+        "trained more briefly and prompted for fewer locations); dotted, the largest number of "
+        "objects in training. Middle: "
         "false positives per location, up to twice that number, where training conditions on all "
         "objects; and what the world says: the share of objects that a patch cuts. Right: the "
         f"share of {number} locations that each network misses, over the share of patches that "
