@@ -10,7 +10,7 @@ OUT ?= out
 READY = $(VENV)/.ready
 LOCKED = --quiet --disable-pip-version-check --require-hashes --no-deps
 
-.PHONY: run test slowtest owntour fuzz mutants soak lock audit types docs readme notebooks clean
+.PHONY: run test slowtest clustertest owntour fuzz mutants soak lock audit types docs readme notebooks clean
 
 run: $(READY)
 	$(VENV)/bin/recombine run tour --scale laptop --out $(OUT)
@@ -22,6 +22,9 @@ test: $(READY)
 
 slowtest: $(READY)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -m slow --numprocesses 2
+
+clustertest: $(READY)
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest -m cluster tests/test_engines.py
 
 owntour: $(VENV)/.bridge
 	$(VENV)/bin/python scripts/own_tour.py $(OUT)/own-tour

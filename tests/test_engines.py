@@ -5,19 +5,18 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 from clusters import ray_cluster, ray_missing, slurm_cluster, slurm_missing
 
 from recombine.config import UsageError
-from recombine.pipeline.engines import EngineError, Outcomes, find_engine, settings_from, slurm
+from recombine.pipeline.engines import EngineError, Outcomes, find_engine, settings_from
 from recombine.pipeline.engines.ray import gpu_share
 from recombine.pipeline.engines.slurm import SlurmSettings
 from recombine.pipeline.plan import Command
@@ -98,6 +97,15 @@ STUDY = Study(
 )
 '''
 WORKERS = 2
+DRIVER = """
+import sys
+from pathlib import Path
+from recombine.pipeline.engines import find_engine, slurm
+
+name, plan, workers = sys.argv[1:]
+slurm.LATE = 0.5  # this file system is fast
+find_engine(name).run(Path(plan), int(workers), lambda line: print(line, flush=True))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -164,31 +172,39 @@ def clusters():
 
 @pytest.fixture
 def use(clusters, monkeypatch) -> Callable:
-    """An engine by its name, with its cluster."""
-    monkeypatch.setattr(slurm, "LATE", 0.5)  # this file system is fast
+    """What starts an engine by its name, with its cluster."""
 
     def engine(name: str):
         for variable, value in ({} if name == "local" else clusters(name)).items():
             monkeypatch.setenv(variable, value)
-        return find_engine(name)
+        return partial(drive, name)
 
     return engine
 
 
-def when_both_work(out: Path, act: Callable[[Path, int], None]) -> threading.Thread:
-    """Do something to one of the workers, once both are there and it is in the middle of a run."""
+def drive(engine: str, plan: Path) -> subprocess.Popen:
+    """An engine at work in a process of its own, as the command line is one."""
+    command = [sys.executable, "-c", DRIVER, engine, str(plan), str(WORKERS)]
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **both)
 
-    def watch() -> None:
-        until = time.monotonic() + 120
-        while time.monotonic() < until:
-            busy = [pid for pid, digest, _ in starts(out) if 3 <= saved(out, digest) <= 5]
-            if busy and len({pid for pid, *_ in starts(out)}) == WORKERS:
-                return act(out, busy[0])
-            time.sleep(0.02)
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    return thread
+def said_by(driver: subprocess.Popen, ends: int = 0) -> list[str]:
+    """What it printed, once it has ended as it should."""
+    out, errors = driver.communicate(timeout=200)
+    assert driver.returncode == ends, out + errors
+    return out.splitlines()
+
+
+def when_both_work(out: Path, driver: subprocess.Popen) -> int:
+    """Waits until both workers are there and one is in the middle of a run; its process id."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until and driver.poll() is None:
+        busy = [pid for pid, digest, _ in starts(out) if 3 <= saved(out, digest) <= 5]
+        if busy and len({pid for pid, *_ in starts(out)}) == WORKERS:
+            return busy[0]
+        time.sleep(0.02)
+    raise AssertionError(said_by(driver))
 
 
 def saved(out: Path, digest: str) -> int:
@@ -197,22 +213,14 @@ def saved(out: Path, digest: str) -> int:
     return len(path.read_text().split()) if path.exists() else 0
 
 
-def kill(out: Path, pid: int) -> None:
-    """From here on, tasks wait until another process has taken the place of this one."""
-    want(out, WORKERS + 1)
-    os.kill(pid, signal.SIGKILL)
-
-
-def press_ctrl_c(_: Path, __: int) -> None:
-    os.kill(os.getpid(), signal.SIGINT)
-
-
+@pytest.mark.cluster
 @pytest.mark.parametrize("name", ["local", "slurm", "ray"])
 def test_with_a_worker_killed_the_rows_are_the_same(name, use, study, expected, tmp_path):
-    engine, said = use(name), []
-    killer = when_both_work(tmp_path, kill)
-    engine.run(plan(study, tmp_path), WORKERS, said.append)
-    killer.join()
+    driver = use(name)(plan(study, tmp_path))
+    worker = when_both_work(tmp_path, driver)
+    want(tmp_path, WORKERS + 1)  # tasks wait until another process has taken its place
+    os.kill(worker, signal.SIGKILL)
+    said = said_by(driver)
     assert rows(tmp_path) == expected
     begun = Counter(digest for _, digest, _ in starts(tmp_path))
     assert sorted(begun.values()) == [1] * 5 + [2], "only the killed run is begun again"
@@ -221,13 +229,13 @@ def test_with_a_worker_killed_the_rows_are_the_same(name, use, study, expected, 
     assert not list(tmp_path.glob(".leases/*")), "leases are given back"
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("name", ["slurm", "ray"])
 def test_ctrl_c_stops_the_workers_and_the_runs_go_on_later(name, use, study, expected, tmp_path):
-    engine = use(name)
-    presser = when_both_work(tmp_path, press_ctrl_c)
-    with pytest.raises(KeyboardInterrupt):
-        engine.run(plan(study, tmp_path), WORKERS, print)
-    presser.join()
+    driver = use(name)(plan(study, tmp_path))
+    when_both_work(tmp_path, driver)
+    driver.send_signal(signal.SIGINT)
+    said_by(driver, ends=-signal.SIGINT)
     before = starts(tmp_path)
     until = time.monotonic() + 30
     while any(Path(f"/proc/{pid}").exists() for pid, *_ in before):
@@ -239,8 +247,9 @@ def test_ctrl_c_stops_the_workers_and_the_runs_go_on_later(name, use, study, exp
     assert all(step == kept.get(d, 0) for _, d, step in starts(tmp_path)[len(before) :])
 
 
+@pytest.mark.cluster
 def test_a_slurm_array_shares_the_work_evenly(use, study, expected, tmp_path):
-    use("slurm").run(plan(study, tmp_path), WORKERS, print)
+    said_by(use("slurm")(plan(study, tmp_path)))
     assert rows(tmp_path) == expected
     shares = Counter(pid for pid, *_ in starts(tmp_path))
     assert sorted(shares.values()) in ([3, 3], [2, 4])
@@ -278,6 +287,7 @@ def test_without_slurm_it_says_so(tmp_path, monkeypatch):
     assert "sbatch is not on the PATH" in one_line("slurm", tmp_path)
 
 
+@pytest.mark.cluster
 def test_a_slurm_whose_controller_is_down_is_not_waited_for(clusters, tmp_path, monkeypatch):
     path = tmp_path / "slurm.conf"
     lines = Path(clusters("slurm")["SLURM_CONF"]).read_text().splitlines()
@@ -287,6 +297,7 @@ def test_a_slurm_whose_controller_is_down_is_not_waited_for(clusters, tmp_path, 
     assert "controller is not reachable" in one_line("slurm", tmp_path)
 
 
+@pytest.mark.cluster
 def test_what_slurm_refuses_is_passed_on(use, tmp_path, monkeypatch):
     use("slurm")
     monkeypatch.setenv("RECOMBINE_SLURM_PARTITION", "nowhere")
