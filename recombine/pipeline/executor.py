@@ -12,6 +12,7 @@ from recombine.config import UsageError
 from recombine.pipeline.job import Task, Work, described, digest_of, folder_of
 from recombine.pipeline.lease import Lease, Watcher, held
 from recombine.runtime import Runtime
+from recombine.store import Row, RunFolder
 
 _OPENED: dict[tuple[Path, str], dict[str, Any]] = {}
 """What this process has loaded of finished tasks, by folder and device."""
@@ -39,13 +40,24 @@ def is_usable(task: Task, out: Path) -> bool:
 
 
 def execute(
-    task: Task, out: Path, runtime: Runtime, title: str = "", watcher: Watcher | None = None
+    task: Task,
+    out: Path,
+    runtime: Runtime,
+    title: str = "",
+    watcher: Watcher | None = None,
+    wait: Callable[[], bool] | None = None,
 ) -> bool:
-    """Run a task whose parents are usable. False where another worker holds it."""
-    with _leased(task, out, runtime, watcher) as lease:
+    """Run a task whose parents are usable. False where another worker holds it; `wait` says
+    whether to wait for that one."""
+    with _leased(task, out, runtime, watcher, wait) as lease:
         if lease is None:
             return False
-        _run(task, out, runtime, title, lease)
+        check = lease.check if isinstance(lease, Lease) else None
+        folder = replace(folder_of(task, out), check=check)
+        if _begun(task, out, runtime, folder):
+            began = time.perf_counter()
+            rows = task.run(Work(task, out, runtime, title, check, opened(out, runtime)))
+            _finish(task, out, runtime, folder, rows, time.perf_counter() - began)
     return True
 
 
@@ -55,7 +67,7 @@ def _leased(
     out: Path,
     runtime: Runtime,
     watcher: Watcher | None,
-    wait: Callable[[], bool] | None = None,
+    wait: Callable[[], bool] | None,
 ) -> Iterator[Lease | bool | None]:
     """Of the processes that torchrun starts, the first one holds the lease for all."""
     if runtime.rank > 0:
@@ -65,26 +77,33 @@ def _leased(
         yield lease if runtime.agreed(lease is not None) else None
 
 
-def _run(task: Task, out: Path, runtime: Runtime, title: str, lease: Any) -> None:
-    check = lease.check if isinstance(lease, Lease) else None
-    folder = replace(folder_of(task, out), check=check)
+def _begun(task: Task, out: Path, runtime: Runtime, folder: RunFolder) -> bool:
+    """Whether there is something to do, with the folder made ready for it."""
     runtime.barrier()
     if folder.done and runtime.rank == 0 and not is_usable(task, out):
         folder.erase()  # its weights are gone, or it was made with other parents
     runtime.barrier()
     if folder.done:
-        return
+        return False
     if runtime.rank == 0:
         folder.begin(described(task))
         folder.sweep()
     runtime.barrier()
-    began = time.perf_counter()
-    work = Work(task, out, runtime, title, check, opened(out, runtime))
-    rows = task.run(work)
+    return True
+
+
+def _finish(
+    task: Task,
+    out: Path,
+    runtime: Runtime,
+    folder: RunFolder,
+    rows: list[Row] | None,
+    seconds: float,
+) -> None:
     if runtime.rank == 0:
         if rows is not None:
             folder.write_rows(rows)
-        facts = {"seconds": round(time.perf_counter() - began, 2), **folder.spent()}
+        facts = {"seconds": round(seconds, 2), **folder.spent()}
         folder.finish({**facts, "parents": parent_weights(task, out), **runtime.facts()})
     runtime.barrier()
 
@@ -107,8 +126,6 @@ def _make(task: Task, out: Path, runtime: Runtime) -> None:
         return
     for parent in task.parents():
         _make(parent, out, runtime)
-    with _leased(task, out, runtime, None, wait=lambda: not is_usable(task, out)) as lease:
-        if lease is not None:
-            _run(task, out, replace(runtime), "", lease)
+    execute(task, out, replace(runtime), wait=lambda: not is_usable(task, out))
     if not is_usable(task, out):
         raise UsageError(f"run {digest_of(task)} was not finished")

@@ -13,7 +13,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,8 +72,11 @@ def carry_out(
             break
         costs = costs_by_kind([*todo, *after])
         for task in free:
+            title, taken = title_of(task, named), True  # also where it fails
             runtime.pace.start(task.noun, task.cost, costs)
-            if _attempt(task, out, runtime, named, watcher, failures, failed):
+            with _failure_noted(task, title, runtime, failures, failed):
+                taken = execute(task, out, runtime, title, watcher)
+            if taken:
                 runtime.pace.finish()
                 break
         else:
@@ -100,23 +104,15 @@ def _held_by_others(todo: list[Task], failed: Failures) -> bool:
     return any(digest_of(t) not in failed for t in _possible(todo, failed))
 
 
-def _attempt(
-    task: Task,
-    out: Path,
-    runtime: Runtime,
-    named: dict[Task, str],
-    watcher: Watcher,
-    failures: Path | None,
-    failed: Failures,
-) -> bool:
-    """Run one task unless another worker holds it; whether it ran. A failure is noted for all
-    workers."""
-    title = title_of(task, named)
+@contextmanager
+def _failure_noted(
+    task: Task, title: str, runtime: Runtime, failures: Path | None, failed: Failures
+) -> Iterator[None]:
+    """A task that cannot be done is noted for all workers; a lost lease is left to who took it."""
     try:
-        return execute(task, out, runtime, title, watcher)
+        yield
     except LeaseLost as lost:
         runtime.log(f"{title}: {lost}")
-        return True
     except Exception as error:
         if not is_expected(error):
             raise
@@ -126,7 +122,6 @@ def _attempt(
         if failures:
             write_json(failures / f"{digest_of(task)}.json", failure._asdict())
         runtime.log(line)
-        return True
 
 
 def is_expected(error: Exception) -> bool:
