@@ -279,6 +279,46 @@ def broken(world, count, rng):
     )
 
 
+LIMITS = {
+    "colour": 0.2,
+    "size": 0.15,
+    "background": 0.15,
+    "outside": 0.5,
+    "spot": 0.2,
+}
+
+
+def read_at_a_distance(what: str, distance: float) -> torch.Tensor:
+    """Which of the small shapes are read as what they are, where they are off in one way alone by
+    so much in its own unit."""
+    world = Shapes2D(background=0.8)
+    factors = torch.tensor(world.space.compositions)
+    factors = factors[world.canonical(factors)[:, 3] == world.canonical(factors)[:, 3].min()]
+    values, place = world.canonical(factors), torch.full((len(factors), 2), 0.5)
+    if what == "colour":
+        inwards = torch.where(values[:, :3] > 0.5, -1.0, 1.0)
+        values[:, :3] += distance * inwards
+    if what == "size":
+        values[:, 3] *= 1 - distance
+    centres = world.centres(factors, values, place)
+    if what == "outside":
+        side = 0.5 / world.size + distance / world.size
+        centres[:, 0] = world.centres(factors, values, 0 * place)[:, 0] - side
+    images = world.draw(factors, values, centres)
+    step = (values[:, :3] - world.background).norm(dim=1)[:, None, None, None] / math.sqrt(3)
+    if what == "spot":
+        images[:, :, 2:5, 2:5] -= distance * step
+    off = distance if what == "background" else 0.0
+    read = replace(world, background=world.background + off).read(images)
+    return (read == factors).all(1)
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_the_oracle_reads_up_to_its_limits_and_no_further(what):
+    for share, read in ((0.0, True), (0.85, True), (1.2, False)):
+        assert (read_at_a_distance(what, share * LIMITS[what]) == read).all(), share
+
+
 @pytest.mark.parametrize("family", [nothing, mixtures, blots, broken])
 @pytest.mark.parametrize("size", [28, 32, 64, 20])
 def test_what_shows_no_composition_is_invalid(size, family):
