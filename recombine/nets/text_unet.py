@@ -26,13 +26,13 @@ class TextUNetConfig:
     layers: int = 2
 
     def __post_init__(self) -> None:
+        for name in ("blocks", "heads", "embedding", "text", "layers"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
         if not self.widths or any(w <= 0 or w % (GROUPS * self.heads) for w in self.widths):
             raise ValueError(
                 f"widths {list(self.widths)}: one or more multiples of {GROUPS * self.heads}"
             )
-        for name in ("blocks", "heads", "embedding", "text", "layers"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
         if self.text % self.heads:
             raise ValueError(f"text {self.text} is not a multiple of heads {self.heads}")
 

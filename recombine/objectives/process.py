@@ -64,6 +64,11 @@ class Linear(Schedule):
     def __post_init__(self) -> None:
         if not 0 < self.signal < math.inf:
             raise ValueError(f"signal must be positive, not {self.signal}")
+        if self.steps < 1 or not 0 <= self.low <= self.high < 1 or not self.high:
+            raise ValueError(
+                f"betas must rise from 0 or more to less than 1 over one step or more, not from "
+                f"{self.low} to {self.high} over {self.steps}"
+            )
 
     def log_alpha(self, t: Tensor) -> Tensor:
         return -0.5 * self.steps * (self.low * t + 0.5 * (self.high - self.low) * t**2)

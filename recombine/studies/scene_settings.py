@@ -109,6 +109,10 @@ class SceneSettings:
             raise ValueError(
                 f"experiments: one or more of {'; '.join(EXPERIMENTS)}, each once, in a list"
             )
+        if not 0 < self.control_training <= 1:
+            raise ValueError(
+                f"control_training must be a share of the updates, not {self.control_training}"
+            )
         self.variants()
 
     def changes(self) -> dict[str, dict[str, Any]]:

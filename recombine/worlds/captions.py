@@ -61,6 +61,9 @@ class Captions(World):
             raise ValueError(f"places={list(self.places)}: one or more, each once")
         if not 0 < self.radius[0] <= self.radius[1] <= 0.2:
             raise ValueError(f"radius={list(self.radius)}: from more than 0 to at most 0.2")
+        for name in ("share", "background"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}={getattr(self, name)}: must lie between 0 and 1")
 
     @property
     def space(self) -> FactorSpace:
