@@ -50,6 +50,8 @@ CORE = (
 )
 AWAY = ("worlds/scenes/kernel",)
 """Modules that no test can run here: they need a GPU."""
+ABROAD = ("pipeline/engines/", "pipeline/worker")
+"""Modules that tests run in processes of their own, which read the source anew."""
 SWAPS = {
     ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -63,6 +65,7 @@ NAMED = (
     ("metrics/violation", "Violation(pixels, c", "Violation(pixels.tril(), c", "test_violation"),
 )
 EQUIVALENT = """
+* | persistent=False | False -> True | weights on disk are those of parameters
 analysis/claims | if claim.trained else 0 | 0 -> 1 | an estimate has at least one seed
 analysis/claims | run_minutes: float = 0.0 | 0.0 -> 1.0 | neither is a long run
 analysis/estimates | EVEN_CELLS = 1000 | 1000 -> 1001 | how fine a grid is
@@ -92,7 +95,7 @@ worlds/factors | zip(levels.tolist(), some.tolist() | True -> False | a level fo
 worlds/scenes/shot | FUSED = 2**21 | 2 -> 3 | how many rays are traced at once
 worlds/scenes/trace | 1 / (ray + 1e-12) | ray + 1e-12 | no ray is so flat
 """
-"""A module, part of a line, how the fault begins, why no test can tell the difference."""
+"""A module (* for any), part of a line, how the fault begins, why no test can tell the difference."""
 MOST = 20.0
 """Seconds for the tests of one fault: they are taken, the quickest first, until they take so long."""
 
@@ -147,7 +150,9 @@ def mutate(source: str, index: int) -> tuple[str, str, int]:
 
 def is_equivalent(module: str, text: str, what: str) -> bool:
     rows = (row.split(" | ") for row in EQUIVALENT.strip().splitlines())
-    return any(m == module and part in text and what.startswith(w) for m, part, w, _ in rows)
+    return any(
+        m in (module, "*") and part in text and what.startswith(w) for m, part, w, _ in rows
+    )
 
 
 CAUGHT = ("caught", "timed out")
@@ -213,7 +218,7 @@ class Trial:
             return Outcome(module, line, what, "equivalent", index)
         block = block_at(ast.parse(source), module, line)
         loaded = block is None or at_load(block, self.at_import)
-        anew = loaded or not is_exchangeable(source, text)
+        anew = loaded or module.startswith(ABROAD) or not is_exchangeable(source, text)
         tests = tests_at(self.tests, module, None if loaded else block, MOST)
         act = self.verdict if anew else self.warm.verdict
         while tests := {t: seconds for t, seconds in tests.items() if t not in self.bad}:
