@@ -50,8 +50,15 @@ CORE = (
 )
 AWAY = ("worlds/scenes/kernel",)
 """Modules that no test can run here: they need a GPU."""
-ABROAD = ("pipeline/engines/", "pipeline/worker")
-"""Modules that tests run in processes of their own, which read the source anew."""
+ABROAD = {
+    "pipeline/engines/mps": "mps",
+    "pipeline/engines/": "engines",
+    "pipeline/worker": "engines",
+    "runtime": "ddp",
+    "train/": "ddp",
+}
+"""Modules that tests run in processes of their own, which read the source anew: the file of the
+tests for what no other test runs."""
 SWAPS = {
     ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -150,9 +157,7 @@ def mutate(source: str, index: int) -> tuple[str, str, int]:
 
 def is_equivalent(module: str, text: str, what: str) -> bool:
     rows = (row.split(" | ") for row in EQUIVALENT.strip().splitlines())
-    return any(
-        m in (module, "*") and part in text and what.startswith(w) for m, part, w, _ in rows
-    )
+    return any(m in (module, "*") and part in text and what.startswith(w) for m, part, w, _ in rows)
 
 
 CAUGHT = ("caught", "timed out")
@@ -218,8 +223,11 @@ class Trial:
             return Outcome(module, line, what, "equivalent", index)
         block = block_at(ast.parse(source), module, line)
         loaded = block is None or at_load(block, self.at_import)
-        anew = loaded or module.startswith(ABROAD) or not is_exchangeable(source, text)
         tests = tests_at(self.tests, module, None if loaded else block, MOST)
+        abroad = next((f for m, f in ABROAD.items() if module.startswith(m) and not tests), "")
+        if abroad:
+            tests = {f"tests/test_{abroad}.py": 60.0}
+        anew = loaded or bool(abroad) or not is_exchangeable(source, text)
         act = self.verdict if anew else self.warm.verdict
         while tests := {t: seconds for t, seconds in tests.items() if t not in self.bad}:
             said = act(module, text, tests)
