@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from recombine.analysis.claims import assess
+from recombine.analysis.claims import Finding, assess
 from recombine.analysis.table import Table
 from recombine.store import Row
 from recombine.studies.study import Study
@@ -35,3 +35,8 @@ def verdict(study: Study, id: str, rows: Sequence[Row], scale: str = "full") -> 
     """Of one claim, by its id."""
     claim = next(c for c in study.claims if c.id == id)
     return assess(claim, Table(rows), scale, study.run_minutes).verdict
+
+
+def regions(finding: Finding) -> list[tuple]:
+    """Of each part of a finding its name, where it is expected and whether it is needed."""
+    return [(p.name, p.low, p.high, p.needed) for p in finding.parts]

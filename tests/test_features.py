@@ -5,11 +5,14 @@ import json
 
 import pytest
 import torch
+from level_rows import regions
 from torch import nn
 
 from recombine.analysis.features import (
     hidden_states_separate,
+    learned,
     pixels_are_local,
+    thirds,
     words_act_alike,
 )
 from recombine.analysis.table import Table, read_table
@@ -162,3 +165,62 @@ def test_the_same_command_ends_with_rows_on_a_pipeline(name, tmp_path):
     assert len(rows.where(kind="word")) == 2 * 4 * 2
     blocks = {"sdxl": 8, "sd3": 2, "flux": 2, "pixart": 2}[name]
     assert len(rows.where(kind="concepts")) == 2 + blocks
+
+
+ARCH = (0.1, 0.2, 0.3, 0.4, 0.8, 0.8, 0.4, 0.3)
+
+
+def test_regions_are_those_that_were_written_down():
+    rows = rows_of((0.9, 0.7, 0.5), lambda k: 2.0 + k, ARCH)
+    assert regions(pixels_are_local(rows)) == [
+        ("share nearby at the lowest noise - at the highest", 0.1, 1.0, False),
+        ("rank correlation with less noise", 0.8, 1.0, False),
+    ]
+    assert regions(words_act_alike(rows)) == [
+        ("rank correlation of the two places", 0.9, 1.0, False)
+    ]
+    assert regions(hidden_states_separate(rows)) == [
+        ("gap in the middle blocks - in latents", 0.05, 4.0, False),
+        ("gap in the middle blocks - in pixels", 0.05, 4.0, False),
+        ("gap in the middle blocks - in outer blocks", 0.0, 4.0, False),
+    ]
+
+
+def test_numbers_of_rows_made_by_hand():
+    rows = rows_of((0.9, 0.7, 0.5), lambda k: 2.0 + k, ARCH)
+    pixels, words, states = (
+        measure(rows) for measure in (pixels_are_local, words_act_alike, hidden_states_separate)
+    )
+    values = [[p.estimate.value for p in f.parts] for f in (pixels, words, states)]
+    assert values[0] == pytest.approx([0.404, 1.0])
+    assert values[1] == pytest.approx([1.0])
+    assert values[2] == pytest.approx([0.606, 0.707, 0.4545])
+    assert [p.estimate.n for p in states.parts] == [3, 3, 3]
+    nearby = [v for k, v in pixels.measured.items() if k.startswith("share nearby")]
+    assert nearby == pytest.approx([0.909, 0.707, 0.505])
+    assert pixels.measured["share of the picture that is nearby"] == 0.2
+    first = "influence of 'w0', first place / second"
+    assert words.measured[first] == pytest.approx((1 + 1 / 9) / (2 + 1 / 9))
+    assert words.measured["rank correlation, embeddings replaced"] == pytest.approx(1)
+    assert states.measured["c: within, between"] == "0.80, 0.00"
+
+
+def test_the_middle_third_of_the_depth_is_counted_by_the_middles_of_blocks():
+    def blocks(count: int) -> Table:
+        return Table({"depth": i, "gap": float(2**i)} for i in range(count))
+
+    assert thirds(blocks(3)) == (2.0, 2.5)
+    assert thirds(blocks(6)) == (6.0, (1 + 2 + 16 + 32) / 4)
+    assert thirds(blocks(4)) == (3.0, 4.5)
+    with pytest.raises(LookupError, match=r"^2 blocks; a shape over depth needs three or more$"):
+        thirds(blocks(2))
+
+
+def test_captions_just_learned_are_enough_and_rows_must_be_there():
+    about = {"kind": "captions", "joint": 0.8, "seed": 0}
+    rows = Table([about | {"of": "samples"}, about | {"of": "real"}])
+    assert learned(rows) == {"samples that show their captions": 0.8}
+    assert learned(Table([about | {"of": "real", "joint": 0.1}])) == {}
+    for kind, measure in (("pixels", pixels_are_local), ("word", words_act_alike)):
+        with pytest.raises(LookupError, match=f"^no rows of kind '{kind}'$"):
+            measure(rows)

@@ -1,12 +1,18 @@
 """The studies of paper A's setting: `label-dropout`, `labels`, `repair`, `optimizers`."""
 
+import math
+import re
 from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
 import torch
-from level_rows import accuracy_rows, verdict
+from level_rows import accuracy_rows, regions, verdict
 
+from recombine.analysis.labels import curves
+from recombine.analysis.optimizers import held_out
+from recombine.analysis.repair import spreads
+from recombine.analysis.table import Table
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
@@ -173,3 +179,130 @@ def test_held_out_pictures_are_none_of_training_and_their_loss_the_same_at_every
     assert model.held_out_loss() != [first]
     quiet = replace(recipe, evaluation=replace(recipe.evaluation, held_out=0))
     assert Model(quiet, model.work).held_out_loss() == []
+
+
+CLAIMS = {c.id: c for study in (repair, labels, optimizers) for c in study.STUDY.claims}
+SEEN = (0.7, 1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("id", "rows", "expected"),
+    [
+        (
+            "G11",
+            rows_of({"maskgit": 0.02, "jepa": 0.45}),
+            [
+                ("jepa - maskgit, level 2", 0.25, 1.0, False),
+                ("maskgit, level 2", 0.0, 0.15, False),
+                *((f"{v}, seen", *SEEN) for v in ("maskgit", "jepa")),
+            ],
+        ),
+        (
+            "G12",
+            rows_of({"jepa": 0.6, "jepa, one layer": 0.3}),
+            [("jepa - jepa, one layer, level 2", 0.1, 1.0, False)],
+        ),
+        (
+            "G13",
+            rows_of(ORDER),
+            [
+                ("values, level 2", 0.9, 1.0, False),
+                ("values - classes, level 2", 0.1, 1.0, False),
+                ("classes - classes, dropout, level 2", 0.1, 1.0, False),
+                ("classes - values, dropout, level 2", 0.1, 1.0, False),
+                *((f"{v}, seen", *SEEN) for v in ORDER),
+            ],
+        ),
+        ("G18", searched(0.82), [("dit, seen, best less used", -math.inf, 0.1, False)]),
+    ],
+)
+def test_regions_are_those_that_were_written_down(id, rows, expected):
+    assert regions(CLAIMS[id].measure(Table(rows))) == expected
+
+
+def test_the_papers_numbers_stand_beside_ours():
+    papers = {}
+    for id, heights in (("G11", {"maskgit": 0.02, "jepa": 0.45}), ("G13", ORDER)):
+        measured = CLAIMS[id].measure(Table(rows_of(heights))).measured
+        papers |= {k: v for k, v in measured.items() if k.startswith("paper_")}
+    both = {"jepa": 0.6, "jepa, one layer": 0.3}
+    measured = CLAIMS["G12"].measure(Table(rows_of(both))).measured
+    assert papers == {
+        "paper_maskgit": 0.006,
+        "paper_jepa": 0.45,
+        "paper_values": 1.0,
+        "paper_values, dropout": 0.0,
+        "paper_classes": 0.602,
+        "paper_classes, dropout": 0.0,
+    }
+    shown = [measured["paper_jepa"], measured["paper_jepa, one layer"]]
+    assert shown == [0.563, 0.276]
+    assert list(measured)[-2:] == [f"{v}, spread of what is predicted" for v in both]
+
+
+def test_the_best_setting_is_shown_with_the_loss_and_the_accuracy_of_each():
+    measured = CLAIMS["G18"].measure(Table(searched(0.82))).measured
+    assert measured == {
+        "dit, best": "0.001, not clipped",
+        "dit, 0.0001, not clipped, held-out loss": 2.0,
+        "dit, 0.0001, not clipped, seen": pytest.approx(0.8),
+        "dit, 0.001, not clipped, held-out loss": 1.0,
+        "dit, 0.001, not clipped, seen": pytest.approx(0.82),
+    }
+
+
+def test_the_held_out_loss_is_that_of_the_last_step():
+    about = {"kind": "held-out loss", "variant": "dit, a", "seed": 3}
+    rows = Table([about | {"step": s, "loss": x} for s, x in ((1, 9.0), (20, 4.0), (3, 5.0))])
+    assert held_out(rows, "dit, a") == {3: 4.0}
+
+
+@pytest.mark.parametrize(
+    ("measure", "rows", "says"),
+    [
+        (held_out, (searched(0.8), "mar"), "no held-out loss of mar"),
+        (
+            CLAIMS["G18"].measure,
+            ([r for r in searched(0.8) if "0.001," in r["variant"]],),
+            "dit was not trained with 0.0001, not clipped",
+        ),
+        (CLAIMS["G18"].measure, (rows_of(ORDER),), "no held-out loss was measured"),
+        (curves, (rows_of(ORDER), "values"), "no rows of values at 101"),
+        (spreads, (rows_of(ORDER), "jepa"), "no rows of the auxiliary loss of jepa"),
+        (
+            spreads,
+            (rows_of({"jepa": 0.5}, spread=0.00994), "jepa"),
+            "what jepa predicts has collapsed: a spread of 0.0099",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(measure, rows, says):
+    with pytest.raises(LookupError, match=f"^{re.escape(says)}$"):
+        measure(Table(rows[0]), *rows[1:])
+
+
+def test_the_spread_is_the_least_over_layers_of_the_mean_of_the_last_three_steps():
+    about = {"kind": "auxiliary loss", "variant": "jepa", "seed": 0}
+    heights = {1: (0.0, 0.0), 2: (0.3, 0.9), 3: (0.61234, 0.9), 4: (0.3, 0.0)}
+    rows = [
+        about | {"step": step, "layer": layer, "spread": x}
+        for step, each in heights.items()
+        for layer, x in enumerate(each)
+    ]
+    assert spreads(Table(rows), "jepa") == {"jepa, spread of what is predicted": 0.4041}
+    exactly = [about | {"step": 1, "layer": 0, "spread": 0.01}]
+    assert spreads(Table(exactly), "jepa") == {"jepa, spread of what is predicted": 0.01}
+
+
+def test_what_is_learned_and_lost_is_shown_at_its_best_and_late():
+    rows = [
+        row | {"composition": "101"}
+        for step, height in ((3, 0.1), (1, 0.95), (2, 0.5))
+        for row in accuracy_rows({"values, dropout": height}, probes=PAPER, step=step)
+        if row["level"] == 2
+    ]
+    finding = CLAIMS["G14"].measure(Table(rows))
+    assert regions(finding) == [("101 at its best", 0.8, 1.0, False), ("101 late", 0.0, 0.2, False)]
+    assert [p.estimate.value for p in finding.parts] == pytest.approx([0.95, 0.1])
+    shown = {"values, dropout, best": 0.95, "values, dropout, late": 0.1}
+    assert finding.measured == pytest.approx(shown)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from figure_reader import drawn
+from level_rows import regions
 from tiny import QUIET
 
 from recombine.analysis.claims import assess
@@ -19,6 +20,7 @@ from recombine.pipeline.worker import carry_out
 from recombine.plots.learning_order import figures
 from recombine.rng import seeded
 from recombine.studies.learning_order import STUDY, facts, jobs, saves, settings
+from recombine.studies.learning_order_claims import calibration, right_orders
 
 FULL, SMOKE = settings("full"), settings("smoke")
 STEPS = saves(500, 20_000, 60)
@@ -213,3 +215,69 @@ def test_figures_show_ours_and_the_published_times(good):
     assert list(pictures) == ["times", "masked"]
     alone = Table(made_up(0.3, 0.3, 1e9, 3000.0))
     assert list(drawn(figures, alone)) == ["times"]
+
+
+def test_regions_are_those_that_were_written_down(good):
+    near = ("T_color, ours / published", 1 / 1.5, 1.5)
+    found = {id: regions(claim.measure(good)) for id, claim in CLAIMS.items()}
+    assert found == {
+        "B34": [(*near, False), ("worlds in which colour is learned", 0.75, 1.0, True)],
+        "C7": [
+            ("lead of colour, color 0.2, size 0.4", -math.inf, 0.0, False),
+            ("lead of colour, color 0.8, size 0.2", 0.0, math.inf, False),
+            ("worlds in the published order", 0.75, 1.0, False),
+            (*near, True),
+        ],
+        "C8": [
+            ("blue falls", 0.2, 1.0, False),
+            ("T_color, all / none masked", 1.0, math.inf, False),
+            (*near, True),
+        ],
+    }
+
+
+def test_numbers_of_runs_made_by_hand(good):
+    gate, order, bent = (CLAIMS[id].measure(good) for id in ("B34", "C7", "C8"))
+    assert [p.estimate.value for p in gate.parts] == pytest.approx([1.2672, 1.0], abs=1e-4)
+    leads = [p.estimate.value for p in order.parts]
+    assert leads == pytest.approx([-0.8158, 1.4757, 1.0, 1.2672], abs=1e-4)
+    at = "color 0.4, size 0.4"
+    assert order.measured[f"T_color, {at}"] == 9651.0
+    assert order.measured[f"T_color, {at}, published"] == 8000.0
+    assert order.measured[f"T_size, {at}, published"] == 7350.0
+    assert bent.measured[f"T_color, {at}, 50% masked: seeds that never learn it"] == SEEDS
+    assert f"T_color, {at}, 50% masked, published" not in bent.measured
+    blue = [bent.measured[f"blue at {share}% masked"] for share in (0, 50, 100)]
+    assert blue == pytest.approx([1.0, 0.7, 0.3947], abs=1e-4)
+
+
+def test_what_goes_back_on_the_way_is_a_part_of_its_own():
+    found = CLAIMS["C8"].measure(study(bend=0.0, slow=-0.3))
+    assert ("T_color grows least", 0.95, math.inf, False) in regions(found)
+    assert "blue falls least" not in [name for name, *_ in regions(found)]
+    rows = [r for r in study() if r.get("variant") != "0.4 0.4 0.5"]
+    back = made_up(0.4, 0.4, 8000.0, 7350.0, masked=0.5, end=1.0)
+    lower = made_up(0.4, 0.4, 8000.0, 7350.0, masked=0.4, end=0.9)
+    found = CLAIMS["C8"].measure(Table(rows + lower + back))
+    assert ("blue falls least", -0.02, math.inf, False) in regions(found)
+
+
+@pytest.mark.parametrize(
+    ("measure", "world", "says"),
+    [
+        (calibration, (0.3, 0.3), "no world with published times"),
+        (right_orders, (0.2, 0.2), "no world with a clear published order"),
+        (right_orders, (0.3, 0.3), "no world with a clear published order"),
+    ],
+)
+def test_worlds_that_nobody_published_say_nothing(measure, world, says):
+    found = worlds(Table(made_up(*world, 3000.0, 4000.0)))
+    with pytest.raises(LookupError, match=f"^{says}$"):
+        measure(found)
+
+
+def test_orders_are_right_where_they_are_the_published_ones():
+    """At these signals size comes first by the authors' times."""
+    for at_size, share in ((1000.0, 1.0), (6000.0, 0.0)):
+        found = worlds(Table(made_up(0.2, 0.4, 3000.0, at_size)))
+        assert right_orders(found) == [share] * SEEDS

@@ -1,14 +1,16 @@
 """The study `receptive-field`: what fits into a patch, what differs between variants, its
 claims."""
 
+import math
 from dataclasses import replace
 
 import pytest
 import torch
 from figure_reader import drawn
+from level_rows import regions
 from scene_rows import carried_out, detector_rows, note, verdict
 
-from recombine.analysis.receptive_field import missed
+from recombine.analysis.receptive_field import many, missed
 from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.patch_fit import conditioned, fits, overfull
@@ -193,3 +195,42 @@ def test_patches_that_were_prompted_for_fewer_are_shown_and_not_compared_at_many
     assert name("exp2L, patches", 1) in missed(rows)
     assert name("exp2L, patches", 8) not in missed(rows)
     assert list(drawn(STUDY.figures, rows)) == ["reach"]
+
+
+def test_regions_and_numbers_of_rows_made_by_hand():
+    best = BEST.measure(table(made_up(CASES["rises and falls"][0], INSIDE)))
+    lead, fits_in = best.parts
+    assert (lead.name, lead.low, lead.high, lead.needed) == (
+        "K_max of the best reach less the better end", 2.0, math.inf, False,
+    )  # fmt: skip
+    assert lead.estimate.values == (5.0, 5.0, 5.0)
+    assert fits_in.name == "95% of objects fit into the patch of the best reach"
+    thirds = {"reach 1": 7 / 3, "reach 3": 25 / 3, "reach 8": 10 / 3}
+    shown = thirds | {f"{k}, by means": v for k, v in thirds.items()}
+    shown |= {"reach 1, objects that fit": 0.5, "reach 3, objects that fit": 1.0}
+    shown |= {"reach 8, objects that fit": 1.0, "best reach": 3, "objects that fit": 1.0}
+    assert best.measured == pytest.approx(shown)
+    full = FULL.measure(both(FLAT, FALLS))
+    assert regions(full) == [("rank correlation of misses and full patches", 0.8, 1.0, False)]
+    assert (full.measured["networks"], full.measured["locations"]) == (8, 9)
+
+
+def test_ninety_five_in_a_hundred_objects_fit_and_fewer_do_not():
+    lengths = CASES["rises and falls"][0]
+    found = [BEST.measure(table(made_up(lengths, INSIDE | {3: x}))).parts[1] for x in (0.95, 0.94)]
+    assert [check.holds for check in found] == [True, False]
+
+
+def test_two_reaches_are_too_few():
+    few = table(made_up({1: (2, 3), 3: (7, 8)}, INSIDE))
+    assert note(BEST, few) == "exp3L: three reaches or more are needed"
+    seven = table(
+        made_up(FALLS, EVERY, 0.01), made_up({1: (8,), 2: (7,), 3: (5,)}, EVERY, 0.2, "exp2L")
+    )
+    assert note(FULL, seven) == "8 networks or more are needed, of both experiments"
+
+
+def test_misses_are_compared_at_nine_locations_or_as_many_as_were_tried():
+    rows = [{"kind": "count", "locations": k} for k in (1, 5, 8, 12)]
+    assert many(Table(rows)) == 8
+    assert many(Table([*rows, {"kind": "count", "locations": 9}])) == 9
