@@ -1,11 +1,17 @@
 """Anybody's pictures, pipeline or function: a model that composes passes, one that does not is
 caught, and bad input is one clear line."""
 
+import dataclasses
+import functools
+import hashlib
+import io
 import json
 import random
 import re
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -20,15 +26,29 @@ from recombine.config import UsageError
 from recombine.metrics.intervals import wilson
 from recombine.metrics.probes import Oracle
 from recombine.scoring.compare import compare
-from recombine.scoring.evaluate import evaluate
-from recombine.scoring.probes import PictureProbe, fit, tensor_probe
+from recombine.scoring.evaluate import _slug, evaluate, find_probes, order_free, validated
+from recombine.scoring.hub_probes import hub_probe
+from recombine.scoring.page import held_out, share
+from recombine.scoring.probes import PictureProbe, answers, fit, function_probe, tensor_probe
 from recombine.scoring.prompts import check_template, read_prompt, words_in
-from recombine.scoring.reference import open_reference
-from recombine.scoring.result import _doubts, read_result
-from recombine.scoring.samplers import as_sampler, pictures_of
-from recombine.scoring.score import level_estimate
+from recombine.scoring.reference import evenly, open_reference
+from recombine.scoring.result import Result, _doubts, read_result
+from recombine.scoring.samplers import as_sampler, drawn, find_function, pictures_of, sample_into
+from recombine.scoring.score import (
+    accuracy_table,
+    confusion,
+    level_estimate,
+    read_all,
+    stream,
+    validate,
+)
+from recombine.scoring.sheet import Collector
+from recombine.scoring.splits import find_split
+from recombine.worlds.datasets.columns import Labels
+from recombine.worlds.datasets.dataset import Dataset
 from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import Factor, FactorSpace, Split
+from recombine.worlds.shapes2d import Shapes2D
 
 DOCS = Path(__file__).parents[1] / "docs" / "own-model.md"
 UNSEEN = ("bar", "green")
@@ -413,3 +433,605 @@ def test_pictures_are_brought_to_the_size_of_the_probe_and_left_alone_where_they
     assert fit(picture, side).shape == (*side, 3)
     assert (fit(picture, side) == 7).all()
     assert (fit(picture, side) is picture) == (shape == side)
+
+
+def says(message: str):
+    """Refused with exactly this line."""
+    return pytest.raises(UsageError, match=f"^{re.escape(message)}$")
+
+
+def stub_pipeline(monkeypatch, pipe) -> list:
+    """In place of a model of transformers; what was requested."""
+    transformers = pytest.importorskip("transformers")
+    requested = []
+
+    def pipeline(task, model):
+        requested.append((task, model))
+        return pipe
+
+    monkeypatch.setattr(transformers, "pipeline", pipeline)
+    return requested
+
+
+def blank(count: int) -> list[np.ndarray]:
+    return [np.full((6, 6, 3), 40 * i, np.uint8) for i in range(count)]
+
+
+def test_a_zero_shot_model_chooses_among_the_prompts_of_all_compositions(monkeypatch):
+    def pipe(images, **how):
+        asked.append(how)
+        labels = how["candidate_labels"]
+        best = [len(labels) - 1, 2]
+        return [
+            [{"label": c, "score": 0.9 if i == best[k] else 0.1} for i, c in enumerate(labels)]
+            for k in range(len(images))
+        ]
+
+    asked: list[dict] = []
+    requested = stub_pipeline(monkeypatch, pipe)
+    probe = hub_probe("zero-shot:some/clip", SPACE, "")
+    assert requested == [("zero-shot-image-classification", "some/clip")]
+    assert probe.read(blank(2)).tolist() == [[1, 2], [0, 2]]
+    assert probe.name == "zero-shot:some/clip"
+    assert probe.digest == "zero-shot:some/clip|a photo of a {shape} {color}"
+    assert asked[0]["candidate_labels"][1] == "a photo of a disc dark red"
+    assert (asked[0]["hypothesis_template"], asked[0]["batch_size"]) == ("{}", 64)
+    named = hub_probe("zero-shot:some/clip", SPACE, "{color} {shape}")
+    assert named.digest.endswith("|{color} {shape}")
+    with says("--template '{shape}': does not name {color}"):
+        hub_probe("zero-shot:some/clip", SPACE, "{shape}")
+
+
+def test_a_classifier_answers_with_labels_that_name_every_factor(monkeypatch):
+    class Pipe:
+        def __init__(self, *labels):
+            about = SimpleNamespace(id2label=dict(enumerate(labels)))
+            self.model = SimpleNamespace(config=about)
+
+        def __call__(self, images, top_k, batch_size):
+            assert (top_k, batch_size) == (1, 64)
+            return [[{"label": "bar_dark_red"}] for _ in images]
+
+    requested = stub_pipeline(monkeypatch, Pipe("disc_red", "bar_dark_red"))
+    probe = hub_probe("classifier:me/mine", SPACE, "")
+    assert requested == [("image-classification", "me/mine")]
+    assert probe.read(blank(2)).tolist() == [[1, 1], [1, 1]]
+    assert (probe.name, probe.digest) == ("classifier:me/mine", "classifier:me/mine")
+    stub_pipeline(monkeypatch, Pipe("disc_red", "LABEL_1"))
+    with says("--probe classifier:me/mine: its label 'LABEL_1' names no value of shape (disc/bar)"):
+        hub_probe("classifier:me/mine", SPACE, "")
+
+
+def test_a_model_that_cannot_be_loaded_or_a_package_that_is_not_there_is_one_line(monkeypatch):
+    transformers = pytest.importorskip("transformers")
+
+    def fails(task, model):
+        raise OSError("not\n found " + "x" * 200)
+
+    monkeypatch.setattr(transformers, "pipeline", fails)
+    with says(f"--probe a/b: no such model here or on the hub (not found {'x' * 90})"):
+        hub_probe("zero-shot:a/b", SPACE, "")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with says("--probe a/b: needs transformers; pip install 'recombine[diffusers]'"):
+        hub_probe("classifier:a/b", SPACE, "")
+
+
+def test_a_probe_of_transformers_is_found_by_its_prefix(data, tmp_path, monkeypatch):
+    reference = open_reference(data, (), "", None)
+    given = []
+
+    def stub(*how):
+        given.append(how)
+        return reads()
+
+    monkeypatch.setattr("recombine.scoring.hub_probes.hub_probe", stub)
+    for text in ("zero-shot:a/b", "classifier:a/b"):
+        find_probes(text, reference, 1, "a {shape} {color}", tmp_path, QUIET)
+        assert given.pop() == (text, reference.space, "a {shape} {color}")
+
+
+def test_a_trained_probe_is_chosen_by_name_and_stands_first(data, tmp_path, monkeypatch):
+    reference = open_reference(data, (), "", None)
+    made = [PictureProbe(name, lambda some: np.zeros((0, 2), np.int64), "0") for name in "abc"]
+    monkeypatch.setattr("recombine.scoring.evaluate.trained_probes", lambda *how: made)
+
+    def names(probe):
+        return [r.name for r in find_probes(probe, reference, 1, "", tmp_path, QUIET)]
+
+    assert names("") == ["a", "b", "c"]
+    assert names("c") == ["c", "a", "b"]
+    with says("--probe d: not one of a, b, c, module:function, zero-shot:ID, classifier:ID"):
+        names("d")
+    bare = dataclasses.replace(reference, world=None)
+    with says("--data: real pictures are needed to train a probe; or give --probe"):
+        find_probes("", bare, 1, "", tmp_path, QUIET)
+    assert validated(made[0], bare, True) == []
+
+
+@pytest.mark.parametrize(("found", "message"), [
+    (None, "gave nothing for 2 pictures"), ([{}], "gave 1 answers for 2 pictures"),
+    ([3, 3], "answers with int, not with labels"),
+    (["a red ring", "a red bar"], "its answer 'a red ring' names no value of shape (disc/bar)"),
+    (["x" * 70] * 2, f"its answer '{'x' * 60}' names no value of shape (disc/bar)"),
+    ([{"shape": "bar", "hue": 1}] * 2, "its answer has no color, only ['shape', 'hue']"),
+])  # fmt: skip
+def test_what_is_no_answer_of_a_probe_is_one_line(found, message):
+    with says(f"--probe p: {message}"):
+        answers(found, 2, SPACE, "p")
+
+
+def test_answers_are_labels_texts_columns_or_none():
+    assert answers([None, "a Dark red bar"], 2, SPACE, "p").tolist() == [[-1, -1], [1, 1]]
+    columns = {"shape": ["Disc ", "ring"], "color": ["blue", "RED"]}
+    assert answers(columns, 2, SPACE, "p").tolist() == [[0, 2], [-1, 0]]
+    with says("--probe p: its lists are not equally long"):
+        answers({"shape": ["disc"], "color": ["blue", "red"]}, 2, SPACE, "p")
+
+
+def test_a_probe_function_that_fails_is_named_with_its_reason():
+    def broken(images):
+        raise RuntimeError("no\nlight " + "x" * 300)
+
+    probe = function_probe(broken, SPACE)
+    assert probe.name == "broken"
+    assert len(probe.digest) == 16
+    with says(f"--probe broken: failed: RuntimeError: no light {'x' * 137}"):
+        probe.read(blank(1))
+    nameless = function_probe(functools.partial(broken, 1), SPACE)
+    assert nameless.name == "function"
+    assert nameless.digest == hashlib.sha256(b"function").hexdigest()[:16]
+    assert not probe.trained
+    assert probe.rows == ()
+
+
+ALL = FactorSpace((Factor("shape", ("disc", "bar")), Factor("color", ("red", "blue"))))
+EVERY = tuple(ALL.compositions)
+
+
+def table_split(cells: list[str], given="part"):
+    table = pl.DataFrame({"file": ["a", "b", "c", "d"], "part": cells})
+    data = Dataset("here", "table", table, iter)
+    return find_split(given, ALL, (data, Labels(ALL, np.array(EVERY))), EVERY)
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    (Split(((0, 5),)), "split: [0, 5] is no composition of factors with (2, 2) values"),
+    ("part", "--split part: there is no table with such a column; give --data"),
+    ("unseen: disc red; disc blue; bar red; bar blue",
+     "--split unseen: disc red; disc blue; bar red; bar blue: leaves no composition that was seen"),
+    ("seen: disc red;disc blue; bar red\nbar blue",
+     "--split seen: disc red;disc blue; bar red\nbar blue: leaves no composition that was not seen"),
+    ("seen: " + "; ".join(["disc red", "disc blue", "bar red", "bar blue"] * 2),
+     "--split seen: disc red; disc blue; bar red; bar blue; disc red; disc blue;: leaves no "
+     "composition that was not seen"),
+    ("seen: ring", "--split seen: 'ring' names no value of shape (disc/bar)"),
+    ("", "--split: there are real pictures of all 4 compositions, so nothing says which of them the "
+     "model was not trained on; list those, as in --split 'unseen: bar blue', or name a column that "
+     "says train or test"),
+])  # fmt: skip
+def test_a_split_that_cannot_be_is_one_line(given, message):
+    with says(message):
+        find_split(given, ALL, None, EVERY)
+
+
+def test_a_split_can_be_a_mapping_of_texts_tuples_or_labels():
+    seen = ((0, 0), (0, 1))
+    listed = [{"shape": "disc", "color": "red"}, ("disc", "blue")]
+    for value in ("disc red; disc blue", ["red disc", "blue disc"], listed):
+        assert find_split({"seen": value}, ALL, None, EVERY).seen == seen
+        assert find_split({"unseen": value}, ALL, None, EVERY).seen == ((1, 0), (1, 1))
+    assert find_split(Split(seen), ALL, None, EVERY) == Split(seen)
+    assert find_split("SEEN :red disc", ALL, None, EVERY).seen == ((0, 0),)
+    assert find_split("", ALL, None, [(1, 1), (0, 0)]).seen == ((0, 0), (1, 1))
+
+
+def test_a_column_says_train_test_or_validation():
+    assert table_split(["train", "Test", "val", "seen "]).seen == ((0, 0), (1, 1))
+    assert table_split(["0", "yes", "dev", "held out"]).seen == ((0, 1),)
+    with says("--split part: 'both' is none of train, seen, test, unseen, validation"):
+        table_split(["train", "test", "both", "test"])
+    with says("--split part: leaves no composition that was seen"):
+        table_split(["test", "val", "out", "unseen"])
+    with says("--split part: leaves no composition that was not seen"):
+        table_split(["train", "in", "true", "1"])
+    with says("--split prt: here has no such column; it has file, part; did you mean part?"):
+        table_split(["train"] * 4, "prt")
+
+
+def test_a_column_called_split_is_used_where_there_are_pictures_of_all():
+    table = pl.DataFrame({"file": list("abcd"), "split": ["train", "test", "train", "test"]})
+    data = Dataset("here", "table", table, iter), Labels(ALL, np.array(EVERY))
+    assert find_split("", ALL, data, EVERY).seen == ((0, 0), (1, 0))
+    assert find_split("", ALL, data, EVERY[:3]).seen == EVERY[:3], "what it lacks comes first"
+
+
+def test_files_and_modules_that_hold_no_function_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with says("nowhere.py: there is no such file"):
+        find_function("nowhere.py:f", "SOURCE")
+    (tmp_path / "odd.py").write_text("raise ValueError('a\\n' + 'x' * 200)\n")
+    with says(f"SOURCE odd.py:f: cannot be imported (ValueError: a {'x' * 106})"):
+        find_function("odd.py:f", "SOURCE")
+    (tmp_path / "fine_module.py").write_text("f, g = len, 3\n")
+    monkeypatch.setattr("sys.path", [p for p in sys.path if p not in ("", str(tmp_path))])
+    assert find_function("fine_module:f", "SOURCE") is len
+    assert sys.path[0] == str(tmp_path)
+    find_function("fine_module:f", "SOURCE")
+    assert sys.path.count(str(tmp_path)) == 1
+    with says("SOURCE fine_module:g: fine_module has no function 'g'"):
+        find_function("fine_module:g", "SOURCE")
+
+
+def test_a_sampler_takes_three_arguments_or_two_and_its_own_complaint_stands():
+    def three(labels, n_per_item, seed, extra=1):
+        return labels, n_per_item, seed
+
+    def two(label, count):
+        return np.full((count, 6, 6, 3), len(label), np.uint8)
+
+    assert as_sampler(three, "f") is three
+    made = as_sampler(two, "f")([{"a": "x"}, {"a": "x", "b": "y"}], 2, 0)
+    assert [int(p[0, 0, 0]) for p in made] == [1, 1, 2, 2]
+    assert as_sampler(min, "f") is min, "what has no signature is taken as it is"
+
+    def refuses(labels, n_per_item, seed):
+        raise UsageError("my own line")
+
+    with says("my own line"):
+        drawn(refuses, "f", {}, 1, 0)
+
+    def fails(labels, n_per_item, seed):
+        raise KeyError("x" * 300)
+
+    with says(f"f: failed on {{'a': 'b'}}: KeyError: '{'x' * 149}"):
+        drawn(fails, "f", {"a": "b"}, 1, 0)
+
+
+def test_one_picture_or_a_stack_of_grey_ones_is_told_from_its_shape():
+    grey = np.arange(3, dtype=np.uint8)[:, None, None] * np.ones((3, 8, 8), np.uint8)
+    assert [int(p[0, 0, 0]) for p in pictures_of(grey, 3, "f")] == [0, 1, 2]
+    assert pictures_of(np.zeros((8, 8, 3), np.uint8), 1, "f")[0].shape == (8, 8, 3)
+    assert pictures_of(np.zeros((8, 8), np.uint8), 1, "f")[0].shape == (8, 8, 3)
+    assert pictures_of(Image.new("L", (4, 6), 9), 1, "f")[0].shape == (6, 4, 3)
+    whole = torch.full((1, 3, 4, 4), 7, dtype=torch.uint8)
+    assert pictures_of(whole, 1, "f")[0].max() == 7
+    with says("f: returned 1 pictures, not 4"):
+        pictures_of(np.zeros((4, 4, 3), np.uint8), 4, "f")
+
+
+def test_what_is_drawn_goes_to_files_that_name_composition_and_number(tmp_path):
+    seeds, said = [], []
+
+    def sample(labels, n_per_item, seed):
+        seeds.append((labels[0]["color"], seed))
+        return np.full((n_per_item, 4, 4, 3), seed, np.uint8)
+
+    some = ((0, 0), (0, 1))
+    sample_into(tmp_path, sample, "me", ALL, some, 2, 5, said.append)
+    assert seeds == [("red", 5), ("blue", 6)]
+    assert said == ["me: disc red (1 of 2)", "me: disc blue (2 of 2)"]
+    assert (tmp_path / "metadata.csv").read_text() == (
+        "file,shape,color\n0-0-0000.png,disc,red\n0-0-0001.png,disc,red\n"
+        "0-1-0000.png,disc,blue\n0-1-0001.png,disc,blue\n"
+    )
+    assert np.asarray(Image.open(tmp_path / "0-1-0001.png")).max() == 6
+    (tmp_path / "metadata.csv").unlink()
+    (tmp_path / "0-1-0000.png").unlink()
+    sample_into(tmp_path, sample, "me", ALL, some, 2, 5, said.append)
+    assert seeds[2:] == [("blue", 6)], "the other composition is there"
+    (tmp_path / "metadata.csv").unlink()
+    sample_into(tmp_path, sample, "me", ALL, some, 2, 7, said.append)
+    assert seeds[3:] == [("red", 7), ("blue", 8)], "another seed is another evaluation"
+
+
+def reads(*rows: tuple[int, int]) -> PictureProbe:
+    stream = iter(rows)
+    return PictureProbe("p", lambda some: np.array([next(stream) for _ in some]), "0")
+
+
+def test_a_probe_reads_so_many_pictures_at_a_time():
+    sizes = []
+
+    def read(some):
+        sizes.append(len(some))
+        return np.zeros((len(some), 2), np.int64)
+
+    picture = np.zeros((2, 2, 3), np.uint8)
+    found, wanted, digests = read_all(PictureProbe("p", read, "0"), [(picture, (0, 1))] * 300)
+    assert sizes == [256, 44]
+    assert (found.shape, wanted.tolist(), len(digests)) == ((300, 2), [[0, 1]] * 300, 300)
+    nothing = read_all(PictureProbe("p", read, "0"), [])
+    assert [len(part) for part in nothing] == [0, 0, 0]
+
+
+def test_accuracy_rows_count_what_was_read_right():
+    wanted = np.array([(0, 0)] * 4 + [(1, 1)] * 2)
+    read = np.array([(0, 0), (0, 0), (0, 1), (1, 0), (1, 1), (1, 1)])
+    rows = accuracy_table("accuracy", "p", read, wanted, ALL, Split(((0, 0),)), EVERY)
+    assert [r["words"] for r in rows] == ["disc red", "bar blue", "disc blue", "bar red"]
+    assert [r["n"] for r in rows] == [4, 2, 0, 0]
+    assert [r["level"] for r in rows] == [0, 2, 1, 1]
+    assert (rows[0]["joint"], rows[0]["shape"], rows[0]["color"]) == (0.5, 0.75, 0.75)
+    assert (rows[0]["low"], rows[0]["high"]) == wilson(2, 4)
+    assert "joint" not in rows[2]
+    assert (rows[2]["low"], rows[2]["high"]) == (0.0, 1.0)
+    empty = accuracy_table("accuracy", "p", read[:0], wanted[:0], ALL, None, EVERY)
+    assert [r["n"] for r in empty] == [0] * 4
+    assert "level" not in empty[0]
+
+
+def test_what_was_drawn_instead_is_listed_the_most_frequent_first():
+    wrong = [(0, 1)] * 3 + [(1, 0)] * 2 + [(1, 1)] + [(-1, 0)] * 4
+    rows = confusion("p", np.array([*wrong, (0, 0)] * 2), np.zeros((22, 2), np.int64), ALL)
+    assert [(r["instead"], r["n"]) for r in rows] == [
+        ("no composition", 8), ("disc blue", 6), ("bar red", 4), ("bar blue", 2),
+    ]  # fmt: skip
+    assert rows[0]["share"] == 8 / 22
+    assert (rows[0]["kind"], rows[0]["composition"], rows[0]["words"]) == (
+        "confusion", "00", "disc red",
+    )  # fmt: skip
+    wide = FactorSpace((Factor("color", tuple("abcdefg")),))
+    many = confusion("p", np.arange(7)[:, None], np.zeros((7, 1), np.int64), wide)
+    assert len(many) == 4
+
+
+def test_a_primary_probe_needs_nine_tenths_of_real_pictures_of_each_factor():
+    picture, split = np.zeros((2, 2, 3), np.uint8), Split(((0, 0),))
+    real = [(picture, (0, 0))] * 10
+
+    def check(wrong: int, primary: bool = True):
+        probe = reads(*[(0, 1)] * wrong, *[(0, 0)] * (10 - wrong))
+        return validate(probe, real, ALL, split, "here", primary)
+
+    assert check(1)[0]["color"] == 0.9
+    assert check(1)[0]["kind"] == "probe"
+    with says(
+        "the probe p cannot read color on real pictures of here: accuracy 0.80 on 10, needed 0.9; "
+        "its scores would mean nothing"
+    ):
+        check(2)
+    assert check(2, False)[0]["color"] == 0.8
+    with says(
+        "here: no real pictures are left to validate the probe on; it needs three of a composition"
+    ):
+        validate(reads(), [], ALL, split, "here", True)
+
+
+def test_a_level_without_pictures_is_unknown_and_known_intervals_stay():
+    assert level_estimate([{"n": 0}, {"n": 0}]) == {
+        "mean": None, "low": 0.0, "high": 1.0, "n": 0, "compositions": 0, "of": 2,
+    }  # fmt: skip
+    e = level_estimate([{"joint": 0.5, "n": 10}, {"joint": 1.0, "n": 40}])
+    assert (e["low"], e["high"]) == pytest.approx((0.572829, 0.870323), abs=1e-6)
+    sure = level_estimate([{"joint": 1.0, "n": 10}, {"joint": 1.0, "n": 40}])
+    assert (sure["low"], sure["high"]) == pytest.approx(wilson(32, 32))
+
+
+def test_pictures_and_labels_must_be_equally_many():
+    with pytest.raises(ValueError, match="longer"):
+        list(stream(iter(blank(1)), np.zeros((2, 2), np.int64)))
+    with pytest.raises(ValueError, match="longer"):
+        order_free([b"a"], ["x", "y"])
+
+
+def test_a_set_of_pictures_has_one_digest_in_any_order():
+    first = order_free([b"a", b"b"], ["x", "y"])
+    assert first == order_free([b"b", b"a"], ["y", "x"])
+    assert first != order_free([b"a", b"b"], ["y", "x"])
+    assert first == hashlib.sha256(b"axby").hexdigest()[:16]
+
+
+def plain_result(*rows: dict, name: str = "me", **facts) -> Result:
+    about = {
+        "name": name, "primary": "p", "probes": {"p": "abc"}, "doubts": [], "notes": [],
+        "pictures": {"n": 7, "digest": "d1"}, "factors": {}, "seen": [],
+    }  # fmt: skip
+    return Result(list(rows), about | facts, pl.DataFrame())
+
+
+def row_of(level: int, joint: float | None, n: int = 10, words: str = "disc red", **more) -> dict:
+    known = {} if joint is None else {"joint": joint}
+    about = {"kind": "accuracy", "composition": f"0{level}", "words": words, "probe": "p"}
+    return about | known | {"n": n, "level": level, "low": 0.25, "high": 0.75} | more
+
+
+def test_a_result_says_what_it_lacks():
+    result = plain_result(row_of(1, None, 0))
+    with says("no probe q; there are p"):
+        result.accuracy("q")
+    for level in (0, 1):
+        with says(f"no pictures of level {level}; there are [1]"):
+            result.level(level)
+    assert result.verdict() == (
+        "No pictures of seen compositions: whether the model has learned them is not known."
+    )
+    assert result.below(1.0) == ""
+
+
+@pytest.mark.parametrize(("share", "learned"), [(0.8, True), (0.7, False)])
+def test_seen_compositions_are_learned_from_four_fifths_on(share, learned):
+    verdict = plain_result(row_of(0, share)).verdict()
+    assert verdict.startswith(f"Seen compositions are {'' if learned else 'NOT '}drawn correctly: ")
+    assert f"{share:.2f} (" in verdict
+    assert ", 10 pictures)." in verdict
+
+
+def test_the_worst_level_below_the_limit_is_named():
+    result = plain_result(row_of(0, 0.5), row_of(1, 0.2), row_of(2, 0.4))
+    assert result.below(0.45) == "me: level 1 accuracy 0.20 is below 0.45"
+    assert result.below(0.2) == ""
+    assert "level 1 accuracy" in result.below(0.6)
+
+
+def test_a_result_is_printed_line_by_line():
+    instead = [
+        {"kind": "confusion", "composition": "01", "probe": "p", "instead": w, "share": s}
+        for w, s in (("bar red", 0.5), ("bar blue", 0.25), ("disc red", 0.125))
+    ]
+    real = {"kind": "probe", "composition": "00", "probe": "p", "joint": 0.987}
+    result = plain_result(
+        row_of(0, 1.0), row_of(1, 0.2, words="disc blue"), row_of(1, None, 0, composition="02"),
+        *instead, real, doubts=["who knows"], notes=["a column"],
+    )  # fmt: skip
+    lines = list(result.lines())
+    assert lines[1] == ""
+    assert lines[2] == (
+        " " * 13 + "accuracy        95 % interval   pictures        real pictures   instead"
+    )
+    assert lines[3] == "seen         1.00            0.72 to 1.00    10"
+    assert lines[4] == "  disc red   1.00            0.25 to 0.75    10              0.99"
+    assert lines[5].startswith("level 1      0.20  ")
+    assert lines[5].endswith("10              1 of 2 compositions")
+    assert lines[6] == (
+        "  disc blue  0.20            0.25 to 0.75    10              none            "
+        "bar red 0.50, bar blue 0.25"
+    )
+    assert lines[7] == "  disc red   –               0.25 to 0.75    0               none"
+    assert lines[8:] == ["doubtful: who knows", "note: a column"]
+
+
+def test_doubts_are_about_what_no_real_picture_shows(data):
+    reference = open_reference(data, (), "", None)
+    primary = {"primary": "p"}
+    bare = dataclasses.replace(reference, world=None)
+    assert _doubts([], primary, bare) == [
+        "there are no real pictures, so nobody knows how well the probe reads them"
+    ]
+    unknown = "there are no real pictures of bar green: it is unknown how well the probe reads them"
+    assert _doubts([], primary, reference) == [unknown]
+    out = {"kind": "left out", "probe": "p", "factor": "shape"}
+    said = "there are no real pictures of bar green, and on combinations left out of its training"
+    for left, known in ((0.89, "0.89"), (0.9, "")):
+        found = _doubts([out | {"left_out": left}, out | {"left_out": 1.0}], primary, reference)
+        assert found == ([f"{said} the probe reads shape with accuracy {known}"] if known else [])
+    (found,) = _doubts([out | {"left_out": None}], primary, reference)
+    assert found == f"{said} the probe reads shape with accuracy unknown"
+    weak = {"kind": "probe", "probe": "p", "joint": 0.5, "words": "disc red"}
+    assert _doubts([weak | {"high": 0.9}], primary, reference) == [unknown]
+    assert _doubts([weak | {"high": 0.89}], primary, reference) == [
+        unknown, "the probe reads 0.50 of real disc red pictures",
+    ]  # fmt: skip
+
+
+def test_a_folder_that_holds_no_evaluation_is_one_line(tmp_path):
+    with says(f"{tmp_path}: holds no evaluation; `recombine evaluate` writes one"):
+        read_result(tmp_path)
+    for odd in ([], {"name": "a", "primary": "p", "probes": {}}):
+        (tmp_path / "evaluation.json").write_text(json.dumps(odd))
+        with says(f"{tmp_path / 'evaluation.json'}: does not describe an evaluation"):
+            read_result(tmp_path)
+
+
+def test_evaluations_are_compared_where_factors_and_seen_are_the_same(tmp_path, monkeypatch):
+    made = {
+        "a": plain_result(row_of(0, 1.0), row_of(1, 0.5)),
+        "b": plain_result(row_of(0, 0.1), name="other", probes={"p": "xyz"}),
+        "c": plain_result(row_of(0, 1.0), seen=["disc red"]),
+        "d": plain_result(row_of(0, 1.0), row_of(1, None, 0)),
+    }
+    monkeypatch.setattr("recombine.scoring.compare.read_result", lambda p: made[p.name])
+    with says("compare: name two or more folders that `recombine evaluate` wrote"):
+        list(compare([Path("a")]))
+    with says("c: has other seen than a; they cannot be compared"):
+        list(compare([Path("a"), Path("c")]))
+    lines = list(compare([Path("a"), Path("b")]))
+    assert (
+        lines[0]
+        == "model  seen" + " " * 18 + "level 1" + " " * 15 + "probe" + " " * 29 + "pictures"
+    )
+    assert lines[1] == (
+        "me     1.00 (0.72 to 1.00)   0.50 (0.24 to 0.76)   abc" + " " * 31 + "7 (d1)"
+    )
+    assert lines[2].startswith("other  0.10 (0.02 to 0.40)   –  ")
+    assert lines[3:] == [
+        "doubtful: other does not draw its seen compositions",
+        "doubtful: these were read by different probes; `recombine leaderboard` scores all by each",
+    ]
+    assert len(list(compare([Path("a"), Path("d")]))) == 3
+
+
+@pytest.mark.parametrize("how", [{"n": 0}, {"probe_steps": 0}])
+def test_numbers_of_pictures_and_steps_must_be_positive(data, tmp_path, how):
+    given = {"n": 32, "probe_steps": 200} | how
+    with says(f"n={given['n']}, probe_steps={given['probe_steps']}: both must be positive"):
+        evaluated(draw, data, tmp_path, **how)
+
+
+@pytest.mark.parametrize(("name", "folder"), [
+    ("runwayml/sd:v1", "runwayml-sd-v1"), ("a_b.c-d", "a_b.c-d"), ("../..", "model"), ("-x-", "x"),
+])  # fmt: skip
+def test_a_source_is_a_folder_name(name, folder):
+    assert _slug(name) == folder
+
+
+def test_real_pictures_are_taken_evenly_and_at_most_so_many():
+    index = np.array([[0]] * 7 + [[1]] * 2)
+    assert evenly(index, 3) == [0, 2, 4, 7, 8]
+    assert evenly(index, 7) == list(range(9))
+    assert evenly(np.array([[1], [0], [1], [0]]), 1) == [0, 1]
+
+
+def test_data_without_a_factor_is_one_line(data, tmp_path):
+    bare = shutil.copytree(data, tmp_path / "bare")
+    pl.read_csv(data / "factors.csv").select("file").write_csv(bare / "factors.csv")
+    with says(f"{bare}: has no column that is a factor; it has file"):
+        open_reference(bare, (), "", None)
+
+
+def test_real_pictures_of_a_world_are_drawn_by_composition():
+    world = Shapes2D(size=16)
+    reference = open_reference(world, (), "", None)
+    assert (reference.where, reference.split) == ("Shapes2D", world.usual)
+    real = list(reference.real(False))
+    assert [tuple(c) for _, c in real[:41]] == [world.present[0]] * 40 + [world.present[1]]
+    assert len(real) == 40 * len(world.present)
+    assert real[0][0].shape == (16, 16, 3)
+    assert real[0][0].dtype == np.uint8
+    assert real[0][0].max() > 200
+    chosen = open_reference(world, (), "unseen: circle red large", None)
+    assert len(chosen.split.seen) == world.space.count - 1
+
+
+def test_validation_takes_pictures_that_a_trained_probe_has_not_met(data):
+    reference = open_reference(data, (), "", None)
+    held = reference.world.part_of("held-out").loaded
+    some = list(reference.real(True))
+    assert len(some) == len(held.picture) < 90
+    assert [tuple(c) for _, c in some] == [tuple(c) for c in held.factors.tolist()]
+    assert some[0][0].shape == (20, 20, 3)
+    assert len(list(reference.real(False))) == 90
+
+
+def test_the_first_pictures_of_each_composition_are_shown_framed_by_what_was_read():
+    index = np.array([(0, 0)] * 12 + [(1, 1)])
+    sheet = Collector(ALL, index)
+    picture = np.full((30, 30, 3), 128, np.uint8)
+    assert len(list(sheet.watch((picture, c) for c in index.tolist()))) == 13
+    assert sheet.compositions == [(0, 0), (1, 1)]
+    assert [row for row, _ in sheet.kept[0, 0]] == list(range(10))
+    assert sheet.kept[0, 0][0][1].shape == (64, 64, 3)
+    sheet.answers = np.array([(0, 0)] + [(0, 1)] * 12)
+    made = np.asarray(Image.open(io.BytesIO(sheet.webp())).convert("RGB")).astype(int)
+    assert made.shape == (140, 700, 3)
+
+    def near(y, x, colour):
+        return np.abs(made[y, x] - colour).max() < 40
+
+    assert near(30, 1, (18, 130, 80))
+    assert near(30, 71, (200, 40, 30))
+    assert near(100, 1, (200, 40, 30))
+    assert near(30, 32, (128, 128, 128))
+    assert near(100, 100, (255, 255, 255)), "one picture of the second composition"
+
+
+def test_a_share_is_two_digits_and_held_out_accuracy_counts_pictures():
+    assert (share(0.456), share(None)) == ("0.46", "–")
+    rows = [
+        {"kind": "probe", "probe": "p", "n": 1, "shape": 0.0},
+        {"kind": "probe", "probe": "p", "n": 3, "shape": 1.0},
+        {"kind": "probe", "probe": "q", "n": 9, "shape": 0.0},
+        {"kind": "accuracy", "probe": "p", "n": 9, "shape": 0.0},
+        {"kind": "probe", "probe": "p", "n": 5},
+    ]
+    assert held_out(rows, "p", "shape") == 0.75
+    assert held_out(rows, "p", "color") is None

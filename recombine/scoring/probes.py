@@ -124,7 +124,10 @@ def function_probe(text: str | Callable[..., Any], space: FactorSpace) -> Pictur
 def answers(found: Any, count: int, space: FactorSpace, name: str) -> Answers:
     """A classifier's answers as value indices."""
     if isinstance(found, Mapping):
-        found = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+        try:
+            found = [dict(zip(found, r, strict=True)) for r in zip(*found.values(), strict=True)]
+        except ValueError:
+            raise UsageError(f"--probe {name}: its lists are not equally long") from None
     if found is None or len(found) != count:
         got = "nothing" if found is None else f"{len(found)} answers"
         raise UsageError(f"--probe {name}: gave {got} for {count} pictures")

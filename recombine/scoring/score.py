@@ -39,7 +39,7 @@ def read_all(
     width = len(wanted[0]) if wanted else 0
     return (
         np.concatenate(found) if found else np.zeros((0, 0), np.int64),
-        np.array(wanted, np.int64).reshape(-1, width),
+        np.array(wanted, np.int64).reshape(len(wanted), width),
         digests,
     )
 

@@ -36,6 +36,8 @@ def open_npz(path: Path) -> Dataset:
             count = headers[name][0][0]
             plain = (n for n, (shape, kind) in headers.items() if n != name and not kind.hasobject)
             labels = {n: file[n] for n in plain if headers[n][0][:1] == (count,)}
+    except UsageError:
+        raise
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         reason = " ".join(str(error).split())[:80]
         raise UsageError(f"{path}: is not an .npz file that can be read ({reason})") from None
@@ -56,6 +58,8 @@ def open_h5(path: Path) -> Dataset:
             name = _images_of({n: (a.shape, a.dtype) for n, a in arrays.items()}, path)
             count = arrays[name].shape[0]
             some = {n: a[:] for n, a in arrays.items() if n != name and a.shape[:1] == (count,)}
+    except UsageError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = " ".join(str(error).split())[:80]
         raise UsageError(f"{path}: is not an HDF5 file that can be read ({reason})") from None
