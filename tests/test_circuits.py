@@ -12,6 +12,16 @@ from level_rows import verdict
 from tiny import QUIET
 from torch import nn
 
+from recombine.analysis.circuits import (
+    THRESHOLDS,
+    agreement,
+    least_rise,
+    overlap_table,
+    pairs_of,
+    paper_mean,
+    sweep,
+    tidy,
+)
 from recombine.analysis.estimates import correlation
 from recombine.analysis.table import Table
 from recombine.config import UsageError, config
@@ -501,3 +511,26 @@ def test_one_factor_that_varies_is_refused():
     opened = [j.task for j in circuits.jobs(settings, 1) if isinstance(j.task, CircuitRun)]
     with pytest.raises(UsageError, match="at least two must vary"):
         opened[0].check()
+
+
+def test_nothing_to_compare_is_named():
+    rows = Table(rows_by_hand(seeds=1))
+    pairs = pairs_of(rows)
+    one = [p for p in pairs if p.shared == 1]
+    with pytest.raises(LookupError, match=r"^all pairs share as many factors$"):
+        least_rise(one, overlap_table(rows, "jepa", one))
+    assert [p.shared for p in pairs] == [0] * 4 + [1] * 12 + [2] * 12
+    assert least_rise(pairs, overlap_table(rows, "jepa", pairs)) == [0.2]
+    assert agreement(rows, "jepa", "_mean") == [0.0], "attribution does not vary"
+    assert agreement(rows, "jepa") == [pytest.approx(1.0)]
+    assert tidy(0.12345678949) == 0.123456789
+
+
+def test_thresholds_go_from_a_thousandth_to_one():
+    assert (THRESHOLDS[0], THRESHOLDS[-1], len(THRESHOLDS)) == (0.001, 1.0, 31)
+    assert THRESHOLDS[10] == pytest.approx(0.01)
+    rows = Table(rows_by_hand(seeds=2))
+    assert sweep(rows, "maskgit").shape == (2, 31)
+    assert sweep(rows, "maskgit")[:, 0].tolist() == [1.0, 1.0]
+    assert paper_mean("maskgit") == pytest.approx(7.7 / 12)
+    assert paper_mean("jepa") == pytest.approx(6.28 / 12)

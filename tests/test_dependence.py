@@ -5,7 +5,16 @@ import torch
 from level_rows import verdict
 from tiny import QUIET
 
-from recombine.analysis.condition_dependence import points, rank_correlation
+from recombine.analysis.condition_dependence import (
+    Point,
+    at_the_end,
+    late_gain,
+    points,
+    predicts_composition,
+    rank_correlation,
+    within,
+)
+from recombine.analysis.frames import pl
 from recombine.analysis.table import Table
 from recombine.config import UsageError
 from recombine.metrics.dependence import dependence
@@ -220,3 +229,32 @@ def test_a_run_measures_it_at_every_checkpoint_and_the_figure_is_plotted(tmp_pat
     learned = [r | ({"joint": 0.9} if r.get("level") == 0 else {}) for r in rows]
     assert [f.name for f in plots.figures(Table(learned), tmp_path)] == ["condition-dependence"]
     assert plots.figures(Table(rows), tmp_path) == [], "nothing was learned"
+
+
+def test_what_cannot_be_compared_is_named():
+    rows = Table(made([0.4] * 4, [0] * 4, "a", 0) + made([0.4] * 4, [0] * 4, "b", 1))
+    says = r"^no seed has dependence rows of both a and b$"
+    with pytest.raises(LookupError, match=says):
+        late_gain(rows, "a", "b", "sparse")
+    with pytest.raises(LookupError, match=r"^no dependence rows of c$"):
+        late_gain(rows, "a", "c", "sparse")
+    alone = [Table(made([0.1 * s] * 3, [0.1 * s] * 3, "v", s)) for s in range(5)]
+    spread = alone[0] + alone[1] + alone[2] + alone[3] + alone[4]
+    both = spread.with_columns(additive=pl.col("sparse"))
+    says = r"^in no seed are there enough points to correlate sparse with level 2$"
+    with pytest.raises(LookupError, match=says):
+        predicts_composition.measure(both)
+
+
+def test_four_points_can_be_correlated_and_three_cannot():
+    some = [Point("v", 0, i, 0.1 * i, 0.5, 0.2 * i) for i in range(4)]
+    assert rank_correlation(some, "sparse") == pytest.approx(1)
+    assert within([*some, *(p._replace(variant="w") for p in some[:3])], "sparse") == {
+        "v": pytest.approx(1)
+    }
+    for few, name in ((some[:3], "sparse"), (some, "additive")):
+        says = f"^too few different points to correlate {name} with level 2$"
+        with pytest.raises(LookupError, match=says):
+            rank_correlation(few, name)
+    assert at_the_end(some) == some[3:]
+    assert at_the_end([]) == []

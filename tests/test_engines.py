@@ -3,6 +3,7 @@ are those of one process, byte for byte. Whatever is missing is said in one line
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,12 +12,22 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from clusters import ray_cluster, ray_missing, slurm_cluster, slurm_missing
 
 from recombine.config import UsageError
-from recombine.pipeline.engines import EngineError, Outcomes, find_engine, settings_from
+from recombine.pipeline.engines import (
+    EngineError,
+    Outcomes,
+    find_engine,
+    local,
+    need,
+    ray,
+    settings_from,
+    slurm,
+)
 from recombine.pipeline.engines.ray import gpu_share
 from recombine.pipeline.engines.slurm import SlurmSettings
 from recombine.pipeline.plan import Command
@@ -354,3 +365,220 @@ def test_a_worker_that_crashes_is_not_replaced_and_one_that_reports_failures_is_
     write_json(tmp_path / "failed" / "abc.json", {"line": "steps: 1: diverged", "refused": False})
     outcomes.raised(1, "TaskFailed: steps: 1: diverged")
     outcomes.check()
+
+
+def test_slurm_is_told_what_was_set_and_nothing_else():
+    assert SlurmSettings().parameters() == {
+        "name": "recombine",
+        "timeout_min": 240,
+        "cpus_per_task": 1,
+    }
+    given = SlurmSettings("p", "a", "q", "c", 5, 2, 3, 1.5, "module load x")
+    assert given.parameters() == {
+        "name": "recombine",
+        "slurm_partition": "p",
+        "slurm_account": "a",
+        "slurm_qos": "q",
+        "slurm_constraint": "c",
+        "slurm_setup": ["module load x"],
+        "timeout_min": 5,
+        "cpus_per_task": 2,
+        "gpus_per_node": 3,
+        "mem_gb": 1.5,
+    }
+
+
+def test_texts_of_engines():
+    assert (local._reason(-9), local._reason(2)) == ("signal 9", "status 2")
+    states = ["RUNNING", "PENDING", "RUNNING"]
+    assert slurm._summary(states) == "Slurm workers: 2 running, 1 pending"
+    assert slurm._reason("x\nsbatch: error: no node\nsbatch: error: b: error: c\n") == (
+        "no node; b: error: c"
+    )
+    assert (slurm._reason("one\n last \n\n"), slurm._reason(" ")) == ("last", "no reason given")
+    frame = "-" * 22
+    report = f"Job failed\n{frame}\nTraceback\n  File x\n    y\nValueError: a\n  b\nc\n{frame}\n"
+    assert slurm._raised(report) == "c"
+    assert slurm._raised(f"{frame}\nKeyError: a\n b\nValueError:  d\ne{frame}") == "ValueError: d e"
+    assert slurm._raised(f"{frame}\nKeyError: a\nb{frame}") == "KeyError: a b"
+    assert ray._first_line(ValueError("\n one \ntwo")) == "one"
+    assert ray._first_line(ValueError("")) == "ValueError"
+    assert ray._named(ValueError("a\n  b")) == "ValueError: a b"
+
+
+def test_a_package_that_does_not_load_is_no_missing_one(tmp_path, monkeypatch):
+    (tmp_path / "half_there.py").write_text("import not_there_at_all")
+    monkeypatch.syspath_prepend(tmp_path)
+    need("json", "ray")
+    says = r"^--engine ray: half_there does not load: No module named 'not_there_at_all'$"
+    with pytest.raises(UsageError, match=says):
+        need("half_there", "ray")
+
+
+def test_where_nobody_listens_there_is_no_cluster():
+    for address in ("nonsense", "host", "ray://host", ":7"):
+        assert ray._unreachable(address) == "it must be HOST:PORT"
+    assert "refused" in ray._unreachable("127.0.0.1:1")
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        port = there.getsockname()[1]
+        assert ray._unreachable(f"127.0.0.1:{port}") == ""
+        assert ray._unreachable(f"ray://127.0.0.1:{port}") == ""
+
+
+def test_the_cluster_is_the_one_that_is_named_else_the_one_that_runs_here(tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    for given in ("", "local"):
+        monkeypatch.setenv("RAY_ADDRESS", given)
+        assert ray.find_address(said.append) == ""
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        here = f"127.0.0.1:{there.getsockname()[1]}"
+        write_atomic(tmp_path / "ray" / "ray_current_cluster", f"{here}\n")
+        for given, found in ((here, here), ("auto", here), ("", here), ("local", "")):
+            monkeypatch.setenv("RAY_ADDRESS", given)
+            assert ray.find_address(said.append) == found
+    assert not said
+    monkeypatch.setenv("RAY_ADDRESS", "")
+    assert ray.find_address(said.append) == ""
+    assert said == [f"the Ray cluster at {here} is gone"]
+
+
+def test_how_workers_ended_is_said(tmp_path):
+    said = []
+    outcomes = Outcomes(tmp_path / "plan.json", said.append)
+    with pytest.raises(EngineError, match=r"^no worker is left; none was started$"):
+        outcomes.check()
+    assert outcomes.died(2, "killed")
+    assert not outcomes.died(1, "cancelled", replace=False)
+    outcomes.raised(3, "KeyError: a")
+    outcomes.raised(0, "KeyError: b")
+    outcomes.returned(4)
+    assert not outcomes.died(2, "killed"), "nothing is left to do"
+    assert said == [
+        "worker 2 died (killed) and is replaced",
+        "worker 1 died (cancelled) and is not replaced",
+        "worker 3 crashed: KeyError: a",
+        "worker 0 crashed: KeyError: b",
+        "worker 2 died (killed) and is not replaced",
+    ]
+    with pytest.raises(EngineError, match=r"^worker 0 crashed: KeyError: b$"):
+        outcomes.check()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [("CPUS", "x", "must be a whole number"), ("MEMORY_GB", "x", "must be a number")],
+)
+def test_settings_are_numbers_of_their_kind(name, value, says, monkeypatch):
+    monkeypatch.setenv(f"RECOMBINE_SLURM_{name}", value)
+    with pytest.raises(UsageError, match=f"^RECOMBINE_SLURM_{name}=x: {says}$"):
+        settings_from(SlurmSettings, "RECOMBINE_SLURM_")
+
+
+class Paths(NamedTuple):
+    result_pickle: Path
+    stderr: str = "err.txt"
+
+
+class Submitted:
+    """A Slurm job as far as it is looked at."""
+
+    def __init__(self, number: int, folder: Path, error: Exception | None = None):
+        self.job_id, self.paths = f"7_{number}", Paths(folder / f"{number}.pkl")
+        self.error = error
+
+    def exception(self):
+        return self.error
+
+
+def array_of(tmp_path, said: list, count: int = 3) -> slurm.WorkerArray:
+    array = slurm.WorkerArray.__new__(slurm.WorkerArray)
+    array.log, array.outcomes = said.append, Outcomes(tmp_path / "plan.json", said.append)
+    array.jobs = {i: Submitted(i, tmp_path) for i in range(count)}
+    array.ended, array.said = {}, ""
+    return array
+
+
+def test_workers_of_an_array_that_left_no_result_are_lost_after_a_while(tmp_path, monkeypatch):
+    now, said = [100.0], []
+    monkeypatch.setattr(slurm.time, "monotonic", lambda: now[0])
+    array = array_of(tmp_path, said)
+    write_atomic(array.jobs[0].paths.result_pickle, "x")
+    states = {"7_0": "RUNNING", "7_1": "FAILED", "7_2": "CANCELLED"}
+    assert array.collect(states) == []
+    assert (array.outcomes.done, list(array.jobs)) == ({0}, [1, 2])
+    array.outcomes.done.clear()
+    now[0] += 3.0
+    assert array.collect(states) == []
+    assert not array.is_lost(1, "RUNNING"), "it was queued again"
+    assert array.collect(states) == []
+    now[0] += 3.5
+    assert array.collect(states) == [1]
+    assert not array.jobs
+    assert said == [
+        "Slurm workers: 1 running, 1 failed, 1 cancelled",
+        "Slurm workers: 1 failed, 1 cancelled",
+        "worker 1 died (Slurm job 7_1 is FAILED, see err.txt) and is replaced",
+        "worker 2 died (Slurm job 7_2 is CANCELLED, see err.txt) and is not replaced",
+    ]
+
+
+def test_a_worker_of_an_array_that_raised_has_crashed(tmp_path):
+    said = []
+    array = array_of(tmp_path, said)
+    frame = "-" * 22
+    array.jobs[1].error = ValueError(f"{frame}\nTraceback\n File x\nKeyError: a\n{frame}")
+    array.settle(1)
+    array.settle(2)
+    assert array.outcomes.crashed == {1: "KeyError: a, see err.txt"}
+    assert array.outcomes.done == {2}
+
+
+def test_states_of_an_array_are_asked_for_in_one_question(tmp_path, monkeypatch):
+    said, asked = [], []
+    array = array_of(tmp_path, said)
+    answers = [
+        "7_0 RUNNING\n7_1 PENDING\n",
+        subprocess.CalledProcessError(1, "squeue", stderr="error: Invalid job id specified"),
+        subprocess.CalledProcessError(1, "squeue", stderr="squeue: error: busy"),
+        subprocess.TimeoutExpired("squeue", 60),
+    ]
+
+    def output(*command):
+        asked.append(command[-1])
+        answer = answers[len(asked) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(slurm, "_output", output)
+    assert array.states() == {"7_0": "RUNNING", "7_1": "PENDING"}
+    assert array.states() == {}
+    unknown = dict.fromkeys(("7_0", "7_1", "7_2"), "UNKNOWN")
+    assert array.states() == array.states() == unknown
+    assert asked == ["--jobs=7"] * 4
+    assert said == ["Slurm does not answer: busy", "Slurm does not answer"]
+    answers += ["7_0 COMPLETED\n7_1 FAILED\n", "7_0 COMPLETING\n"]
+    assert [array.is_running(), array.is_running()] == [False, True]
+
+
+def test_workers_that_wait_are_cancelled_when_nothing_is_left(tmp_path, monkeypatch):
+    array, done = array_of(tmp_path, []), []
+    monkeypatch.setattr(slurm, "_try", lambda *command: done.append(command))
+    array.cancel_pending({"7_0": "RUNNING", "7_2": "PENDING"})
+    assert done == [("scancel", "7_2")]
+    assert list(array.jobs) == [0, 1]
+
+
+def test_an_array_that_is_stopped_may_save_first(tmp_path, monkeypatch):
+    said, done, running = [], [], [True, True, False]
+    array = array_of(tmp_path, said)
+    monkeypatch.setattr(slurm, "_try", lambda *command: done.append(command))
+    monkeypatch.setattr(array, "is_running", lambda: running.pop(0))
+    monkeypatch.setattr(slurm.time, "sleep", done.append)
+    with pytest.raises(KeyboardInterrupt), array.stopped_on_exit():
+        raise KeyboardInterrupt
+    jobs = ("7_0", "7_1", "7_2")
+    signals = [("scancel", "--state=PENDING", *jobs), ("scancel", "--signal=INT", *jobs)]
+    assert done == [*signals, 0.5, 0.5, ("scancel", *jobs)]
+    assert said == ["stopping 3 Slurm workers"]

@@ -8,10 +8,17 @@ import pytest
 
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
-from recombine.files import read_json, write_json
+from recombine.files import read_json, write_atomic, write_json
 from recombine.pipeline.plan import Command, planned
 from recombine.studies import find
-from recombine.studies.joining import _compared, join, joined_rows
+from recombine.studies.joining import (
+    _compared,
+    _copied_sheets,
+    _joined_facts,
+    join,
+    joined_rows,
+)
+from recombine.studies.summary import assess_again
 
 SHIPPED = Path(__file__).parents[1] / "results" / "colours"
 
@@ -117,3 +124,51 @@ def test_seeds_are_counted_from_the_first() -> None:
 
     assert tasks(0, 1)
     assert tasks(1, 2) == tasks(0, 3) - tasks(0, 1)
+
+
+@pytest.mark.parametrize("facts", [[1], {"name": "colours"}])
+def test_what_does_not_describe_a_study_is_refused(facts, apart, tmp_path) -> None:
+    write_json(apart[0] / "study.json", facts)
+    with pytest.raises(UsageError, match=r"study\.json does not describe a study$"):
+        join(list(apart), tmp_path / "out", "here")
+    with pytest.raises(UsageError, match=r"study\.json does not describe a study$"):
+        assess_again(find("colours"), apart[0], "here")
+
+
+def test_a_study_without_rows_is_not_assessed(apart) -> None:
+    rows = pl.read_parquet(apart[0] / "rows.parquet")
+    rows.clear().write_parquet(apart[0] / "rows.parquet")
+    with pytest.raises(UsageError, match=r"rows\.parquet: no rows to assess$"):
+        assess_again(find("colours"), apart[0], "here")
+
+
+def test_sheets_are_copied_once_and_only_from_their_place(tmp_path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        write_atomic(folder / "samples" / "x.webp", folder.name)
+    facts = [{"sheets": [{"file": "x.webp", "of": folder.name}]} for folder in folders]
+    kept = _copied_sheets(folders, facts, tmp_path / "goal")
+    assert kept == [{"file": "x.webp", "of": "a"}]
+    assert (tmp_path / "goal" / "samples" / "x.webp").read_text() == "a"
+    (tmp_path / "a" / "samples" / "link.webp").symlink_to(tmp_path / "b" / "samples" / "x.webp")
+    for wrong in ("../samples/x.webp", "none.webp", "link.webp"):
+        facts[0]["sheets"] = [{"file": wrong}]
+        with pytest.raises(UsageError, match="is not a sheet of samples"):
+            _copied_sheets(folders, facts, tmp_path / "goal")
+
+
+def test_facts_of_all_are_joined() -> None:
+    def facts(seed: int, **origin) -> dict:
+        run = {"digest": f"d{seed}", "label": "a"}
+        about = {"seeds": [seed], "runs": [run, {"digest": "same", "label": "b"}]}
+        return about | {"settings": {"n": 1}, "provenance": origin}
+
+    one = facts(2, device="B", torch="2", seconds=1.26, runs=["r", "s"], commit="x")
+    two = facts(1, device="A, B", torch="2", seconds=2.0, runs=["s", "t"])
+    joined = _joined_facts([one, two], "here")
+    assert joined["seeds"] == [1, 2]
+    assert [run["digest"] for run in joined["runs"]] == ["d2", "same", "d1"]
+    assert joined["provenance"] == {
+        "device": "A, B", "torch": "2", "python": "", "trained": "", "seconds": 3.3,
+        "runs": ["r", "s", "t"], "assessed": "here", "commit": "x",
+    }  # fmt: skip

@@ -1,12 +1,15 @@
 """Plans, the executor and workers: what is missing is run once, wherever and however often it is
 interrupted."""
 
+import io
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,10 +17,41 @@ import pytest
 import recombine as rc
 from recombine.config import UsageError, config
 from recombine.pipeline.executor import execute, is_finished, obtain
-from recombine.pipeline.job import Job, Task, ancestors, described, digest_of, folder_of
-from recombine.pipeline.plan import Command, missing, planned, ready, titles
-from recombine.pipeline.run import _sweep_plans, collect, run
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.job import (
+    Job,
+    Task,
+    Work,
+    ancestors,
+    described,
+    digest_of,
+    folder_of,
+    seed_by_seed,
+)
+from recombine.pipeline.lease import LeaseLost
+from recombine.pipeline.plan import (
+    Command,
+    Planned,
+    _jobs,
+    missing,
+    of_seeds,
+    planned,
+    ready,
+    title_of,
+    titles,
+)
+from recombine.pipeline.run import _by_workers, _suitable, _sweep_plans, collect, run
+from recombine.pipeline.worker import (
+    Failure,
+    TaskFailed,
+    _failure_noted,
+    carry_out,
+    costs_by_kind,
+    is_expected,
+    known_failures,
+    raise_first,
+)
+from recombine.pipeline.worker import main as worker
+from recombine.rng import seeded
 from recombine.runtime import Pace, Runtime, in_words
 from recombine.store import RunFolder
 from recombine.studies import find
@@ -485,3 +519,319 @@ def test_plans_of_this_command_and_of_dead_ones_are_swept_and_no_others(tmp_path
 def test_the_first_process_alone_writes_lines(capsys, settings, written):
     Runtime(**settings).log("a line")
     assert capsys.readouterr().err == written
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "1 s"),
+        (1.6, "2 s"),
+        (89.4, "89 s"),
+        (90.0, "2 min"),
+        (5399.0, "90 min"),
+        (5400.0, "1.5 h"),
+        (9000.0, "2.5 h"),
+    ],
+)
+def test_a_time_is_said_as_exactly_as_a_forecast_is(seconds, words):
+    assert in_words(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("workers", "after", "costs", "left"),
+    [
+        (1, 0.0, {"model": 10.0}, "90 s"),
+        (1, 2.0, {"model": 10.0}, "2 min"),
+        (1, 0.5, {"model": 5.0}, "45 s"),
+        (1, 0.0, {"model": 2.0, "probe": 3.0}, "40 s"),
+        (2, 0.0, {"model": 10.0}, "40 s"),
+        (4, 0.0, {"model": 2.0}, "10 s"),
+    ],
+)
+def test_the_time_left_counts_other_tasks_other_workers_and_what_comes_after(
+    clock, workers, after, costs, left
+):
+    """Half of a task of cost 2 took 10 seconds, so that a unit takes 10."""
+    pace = Pace(workers, after)
+    pace.start("model", 2.0, costs)
+    clock.now += 10
+    assert pace.left(0.5) == f"about {left.replace('90 s', '2 min')} left in all"
+
+
+def test_the_speed_of_a_task_that_has_just_begun_is_mixed_with_the_average(clock):
+    """A unit of probes took 1 second. The model's first 2 of 100 units took 10: with 5 units at the
+    average pace of 60 / 52 that is (10 + 5.77) / 7 a unit, for 98 units."""
+    pace = Pace()
+    pace.start("probe", 50.0, {"probe": 50.0, "model": 100.0})
+    clock.now += 50
+    pace.finish()
+    assert pace.measured == {"probe": (50.0, 50.0)}
+    pace.start("model", 100.0, {"model": 100.0})
+    clock.now += 10
+    expected = 98 * (10 + 5 * 60 / 52) / 7
+    assert pace.left(0.02) == f"about {expected / 60:.0f} min left in all"
+    clock.now += 50
+    expected = 10 * (60 + 5 * 110 / 140) / 95
+    assert pace.left(0.9) == f"about {expected:.0f} s left in all"
+
+
+def test_five_seconds_are_enough_to_say_something(clock):
+    for seconds, said in ((4.9, ""), (5.0, "about 5 s left in all")):
+        pace = Pace()
+        pace.start("model", 2.0, {"model": 2.0})
+        clock.now += seconds
+        assert pace.left(0.5) == said
+
+
+def test_plain_lines_come_now_and_then_and_at_the_end(clock, capsys):
+    with Runtime(label="[2] ").progress("probe", 100) as line:
+        for step, after in ((1, 3.0), (2, 7.0), (3, 0.5), (4, 10.0), (50, 10.5), (100, 0.1)):
+            clock.now += after
+            line(step, f"loss {step}")
+    said = [text.split("  ")[:3] for text in capsys.readouterr().err.splitlines()]
+    assert said == [
+        ["[2] probe", "3/100", "loss 3"],
+        ["[2] probe", "50/100", "loss 50"],
+        ["[2] probe", "100/100", "loss 100"],
+    ]
+
+
+def test_progress_says_how_much_was_there_before(capsys):
+    for runtime in (Runtime(quiet=True), Runtime(rank=1), Runtime()):
+        with runtime.progress("probe", 8, done=2) as line:
+            line(3, "a")
+            assert runtime.pace.resumed == 0.25
+            line(8, "b")
+    assert capsys.readouterr().err == "probe  8/8  b\n"
+    with Runtime(quiet=True).progress("nothing", 0) as line:
+        line(0, "")
+
+
+def test_a_bar_shows_what_is_done_on_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with Runtime().progress("probe", 8, done=2) as bar:
+        bar(5, "loss 0.5")
+    said = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
+    assert "probe" in said
+    assert "5/8" in said
+    assert "loss 0.5" in said
+    assert terminal.getvalue().endswith("\x1b[1A\x1b[2K"), "it is gone at the end"
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Runtime(label="[1] ").progress("probe", 8) as line:
+        line(8, "")
+    assert terminal.getvalue() == "[1] probe  8/8\n", "no bar where several write"
+
+
+def test_tensorboard_gets_the_numbers_of_a_row_by_their_step(monkeypatch):
+    written = []
+
+    class Writer:
+        def add_scalar(self, *what):
+            written.append(what)
+
+    monkeypatch.setattr("recombine.runtime._writers", {"there/abc": Writer(), "gone/abc": None})
+    row = {"kind": "train", "step": 7, "loss": 0.5, "rate": 0.25}
+    for folder in ("there", "gone", ""):
+        Runtime(tensorboard=folder).board("abc", row)
+    assert written == [("loss", 0.5, 7), ("rate", 0.25, 7)]
+
+
+def test_samples_are_shared_by_processes_and_each_draws_its_own(monkeypatch):
+    assert [Runtime(processes=n).share(64) for n in (1, 2, 3)] == [64, 32, 21]
+    alone, first, second = (
+        Runtime(rank=rank, processes=n).stream(3, "noise").initial_seed()
+        for rank, n in ((0, 1), (0, 2), (1, 2))
+    )
+    assert len({alone, first, second}) == 3
+    assert alone == seeded(3, "noise").initial_seed()
+    assert second == seeded(3, "noise", "rank", 1, 2).initial_seed()
+    assert [Runtime().agreed(answer) for answer in (True, False)] == [True, False]
+
+
+def test_a_runtime_says_what_it_is(monkeypatch):
+    monkeypatch.setenv("RECOMBINE_COMMIT", "abc")
+    facts = Runtime.find("cpu", quiet=True).facts()
+    assert list(facts) == ["commit", "device", "torch", "python", "processes"]
+    assert facts["commit"] == "abc"
+    assert facts["device"].endswith(" CPU")
+    assert facts["processes"] == 1
+    made = Runtime.find("cpu")
+    assert (made.rank, made.compile, made.graphs, made.keep_state) == (0, "", False, True)
+    assert (made.save_seconds, made.quiet, made.label, made.tensorboard) == (60.0, False, "", "")
+
+
+def test_a_plan_of_another_version_is_one_line(tmp_path):
+    path = tmp_path / "plan.json"
+    for text in ('{"studies": [], "unknown": 1}', "[1]", "3"):
+        path.write_text(text)
+        with pytest.raises(UsageError, match=r"plan.json is not a plan of this version$"):
+            Command.read(path)
+    written = Command(("a", "b"), "smoke", 2, ("x=1",), first_seed=3)
+    assert Command.read(written.write(path)) == written
+    assert (written.last_seed, Command(("a",)).last_seed) == (5, 1)
+
+
+def test_a_task_that_leaves_nothing_cannot_be_opened(tmp_path):
+    with pytest.raises(NotImplementedError, match=r"^test/broken leaves nothing to open$"):
+        Broken().open(Work(Broken(), tmp_path, QUIET))
+
+
+def test_rows_of_a_run_that_is_not_finished_are_not_collected(tmp_path):
+    plan = Planned(None, None, (Job.of(Root(), variant="a", seed=1),))
+    says = f"^run {digest_of(Root())} \\(a, seed 1\\) is not finished$"
+    with pytest.raises(UsageError, match=says):
+        collect(plan, tmp_path)
+    execute(Root(), tmp_path, QUIET)
+    about = {"variant": "a", "seed": 1, "run": digest_of(Root())}
+    assert collect(plan, tmp_path) == [{"kind": "root", "step": 0, "value": 1.0, **about}]
+    assert collect(plan, tmp_path, keep=lambda row: row["value"] > 1) == []
+
+
+def test_an_error_of_a_study_is_passed_on_where_no_setting_was_changed(tmp_path):
+    class Wrong:
+        name = "wrong"
+
+        def jobs(self, settings, seeds):
+            raise ValueError("no such thing")
+
+    with pytest.raises(UsageError, match=r"^wrong with a=1, b=2: no such thing$"):
+        _jobs(Wrong(), None, 1, ("a=1", "b=2"))
+    with pytest.raises(ValueError, match=r"^no such thing$"):
+        _jobs(Wrong(), None, 1, ())
+
+
+def test_jobs_without_a_seed_belong_to_all_of_them():
+    jobs = [Job.of(Root(str(i)), seed=i) for i in range(4)] + [Job.of(Root("any"))]
+    assert [job.task.name for job in of_seeds(jobs, 2)] == ["2", "3", "any"]
+    mixed = [Job.of(Root("b"), seed=1), Job.of(Root("any")), Job.of(Root("a"), seed=0)]
+    assert [job.task.name for job in seed_by_seed(mixed)] == ["any", "a", "b"]
+
+
+def test_tasks_are_called_by_what_they_are_where_no_study_names_them():
+    assert title_of(Root(), {Root(): "study: a"}) == "study: a"
+    assert title_of(Root(), {}) == f"run {digest_of(Root())[:6]}"
+
+
+def test_costs_are_summed_by_kind():
+    assert costs_by_kind([Leaf("a", cost_of=2.5), Leaf("b", cost_of=4.0), Root()]) == {"run": 7.5}
+
+
+class Diverged(RuntimeError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (UsageError("bad"), True),
+        (Diverged("nan"), True),
+        (MemoryError(), True),
+        (RuntimeError("cannot allocate memory"), True),
+        (RuntimeError("a bug"), False),
+        (ValueError("bad"), False),
+    ],
+)
+def test_what_one_line_says_is_expected_and_a_bug_is_not(error, expected, tmp_path, capsys):
+    assert is_expected(error) is expected
+    failed = {}
+    noting = _failure_noted(Root(), "root", Runtime(), tmp_path / "failed", failed)
+    with nullcontext() if expected else pytest.raises(type(error)), noting:
+        raise error
+    refused = isinstance(error, UsageError)
+    line = f"root: {error}"
+    noted = {digest_of(Root()): Failure(line, refused)} if expected else {}
+    assert failed == known_failures(tmp_path / "failed") == noted
+    assert capsys.readouterr().err == (f"{line}\n" if expected else "")
+    if expected:
+        with pytest.raises(UsageError if refused else TaskFailed, match=f"^{line}$"):
+            raise_first(failed)
+
+
+def test_a_lost_lease_is_said_and_is_no_failure(tmp_path, capsys):
+    failed = {}
+    with _failure_noted(Root(), "root", Runtime(), tmp_path / "failed", failed):
+        raise LeaseLost("another worker took over abc")
+    assert (failed, known_failures(tmp_path / "failed")) == ({}, {})
+    assert capsys.readouterr().err == "root: another worker took over abc\n"
+
+
+def test_a_worker_ends_with_a_status_and_one_line(tmp_path, monkeypatch, capsys):
+    plan = Command(("nothing",), out=str(tmp_path)).write(tmp_path / "plan.json")
+    before = signal.getsignal(signal.SIGTERM)
+
+    def outcome(error: BaseException | None):
+        def work(*given):
+            assert given == (str(plan), 3)
+            if error:
+                raise error
+
+        monkeypatch.setattr("recombine.pipeline.worker.work", work)
+        return worker([str(plan), "3"])
+
+    try:
+        assert outcome(None) == 0
+        assert outcome(KeyboardInterrupt()) == 130
+        assert outcome(TaskFailed("it\n failed")) == 1
+        assert outcome(UsageError("bad")) == 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capsys.readouterr().err == "[3] it failed\n[3] bad\n"
+
+
+def test_torchrun_and_workers_exclude_each_other(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UsageError, match=r"^workers give each run to one process, torchrun gives "):
+        list(_by_workers(Command(("x",), out=str(tmp_path), workers=2), [], "local", QUIET))
+
+
+def test_what_workers_leave_undone_is_counted(tmp_path, monkeypatch):
+    class Idle:
+        def run(self, plan, workers, log):
+            started.append((Command.read(plan).workers, workers))
+
+    started = []
+    monkeypatch.setattr("recombine.pipeline.engines.find_engine", lambda name: Idle())
+    jobs = (Job.of(Leaf("a")), Job.of(Leaf("b")))
+    plans = [Planned(None, None, jobs)]
+    says = "^3 tasks were not done; the same command goes on from here$"
+    for workers, used in ((2, 2), (9, 3)):
+        command = Command(("x",), out=str(tmp_path), workers=workers)
+        with pytest.raises(TaskFailed, match=says):
+            list(_by_workers(command, plans, "local", QUIET))
+        assert started.pop() == (workers, used)
+    assert not list((tmp_path / ".plans").iterdir())
+    for name in "ab":
+        obtain_rows(Leaf(name), tmp_path)
+    assert list(_by_workers(command, plans, "local", QUIET)) == plans
+    assert not started, "nothing is left to do"
+
+
+def obtain_rows(task: Task, out: Path) -> None:
+    carry_out([task], out, QUIET, {})
+
+
+@pytest.mark.parametrize(
+    ("cost", "scale", "cores", "expected"),
+    [
+        (5000.5, "laptop", 2, 2),
+        (4999.0, "laptop", 2, 1),
+        (5000.5, "laptop", 1, 1),
+        (5000.5, "full", 2, 1),
+    ],
+)
+def test_a_second_worker_is_started_for_long_work_on_two_cores(
+    cost, scale, cores, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)))
+    plans = [Planned(None, None, (Job.of(Leaf("a", cost_of=cost - 1)),))]
+    command = Command(("x",), scale, out=str(tmp_path))
+    assert _suitable(command, plans, QUIET) == expected
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert _suitable(command, plans, QUIET) == 1
