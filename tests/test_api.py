@@ -3,12 +3,15 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from synthetic_results import make_results
 
 import recombine as rc
+from recombine import api
+from recombine.config import UsageError
 from recombine.display import html_table
 from recombine.studies import find
 
@@ -75,3 +78,45 @@ def test_a_notebook_shows_every_composition_in_the_frame_of_its_level():
 
 def test_names_in_html_are_escaped():
     assert "<script>" not in html_table(("a",), [("<script>",)], "<script>")
+
+
+def test_an_unknown_scale_is_one_line():
+    with pytest.raises(UsageError, match=r"^scale 'huge': not one of smoke, laptop, full$"):
+        rc.run("composition", scale="huge")
+
+
+def test_a_run_passes_its_settings_on(monkeypatch):
+    given = []
+    monkeypatch.setattr(api, "run_command", lambda *how: given.append(how) or [])
+    rc.run("composition", scale="full", changes={"a.b": [1, 2], "c": "x"}, engine="e", fresh=True)
+    rc.run("composition", "two-models", seeds=3, first_seed=4, workers=2, out="there")
+    command, engine, fresh = given[0]
+    assert (command.studies, command.scale, command.seeds) == (("composition",), "full", 5)
+    assert (command.changes, engine, fresh) == (("a.b=[1, 2]", "c=x"), "e", True)
+    command, engine, fresh = given[1]
+    assert (command.scale, command.seeds, command.first_seed) == ("laptop", 3, 4)
+    assert (command.workers, command.out, engine, fresh) == (2, "there", "local", False)
+
+
+def test_without_polars_runs_are_left_for_another_machine(monkeypatch):
+    said = []
+
+    def none(name):
+        raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr(api, "import_module", none)
+    assert api._summariser(SimpleNamespace(log=said.append)) is None
+    assert said == ["polars is not installed: runs are made here and assessed where it is"]
+
+
+def test_what_was_chosen_for_pictures_is_said(monkeypatch, tmp_path):
+    study, said = SimpleNamespace(name="mine"), []
+    plans = [SimpleNamespace(study=study, fitted=fitted) for fitted in (("a=1", "b=2"), ())]
+    monkeypatch.setattr("recombine.pipeline.plan.planned", lambda command: plans)
+    monkeypatch.setattr("recombine.pipeline.run.run", lambda *how: [])
+    monkeypatch.setattr("recombine.runtime.Runtime.log", lambda self, text: said.append(text))
+    monkeypatch.setattr("recombine.report.site.write_site", None)
+    command = SimpleNamespace(out=str(tmp_path / "new"), device="cpu")
+    assert api.run_command(command) == []
+    assert said == ["mine: chosen for these pictures: a=1, b=2"]
+    assert list((tmp_path / "new").iterdir()) == [], "nothing is left of the trial"

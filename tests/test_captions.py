@@ -1,12 +1,23 @@
 """Captioned pictures, and the text-conditioned model that is trained on them."""
 
+import re
+
+import pytest
 import torch
 
 from recombine.bridge.features import block_names
 from recombine.nets.text_unet import TextUNet, TextUNetConfig
 from recombine.rng import seeded
 from recombine.runs.captions import agreement
-from recombine.worlds.captions import LENGTH, VOCABULARY, Captions, spelled, tokens_of
+from recombine.worlds.captions import (
+    LENGTH,
+    VOCABULARY,
+    Captions,
+    _to_the_left,
+    numbered,
+    spelled,
+    tokens_of,
+)
 
 WORLD = Captions(size=32)
 
@@ -100,3 +111,51 @@ def test_the_text_unet_starts_at_zero_and_depends_on_every_word_once_it_does_not
         change = (net(x, t, caption._replace(tokens=tokens)) - base).abs().amax((1, 2, 3))
         assert change[0] > 0
         assert change[1] == 0
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"size": 8}, "size=8: a multiple of 8, at least 16"),
+    ({"size": 20}, "size=20: a multiple of 8, at least 16"),
+    ({"places": ()}, "places=[]: one or more, each once"),
+    ({"places": ("left", "left")}, "places=['left', 'left']: one or more, each once"),
+    ({"radius": (0.0, 0.1)}, "radius=[0.0, 0.1]: from more than 0 to at most 0.2"),
+    ({"radius": (0.1, 0.21)}, "radius=[0.1, 0.21]: from more than 0 to at most 0.2"),
+    ({"radius": (0.15, 0.1)}, "radius=[0.15, 0.1]: from more than 0 to at most 0.2"),
+    ({"share": 1.1}, "share=1.1: must lie between 0 and 1"),
+    ({"background": -0.1}, "background=-0.1: must lie between 0 and 1"),
+])  # fmt: skip
+def test_impossible_worlds_are_refused_in_a_line(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Captions(**settings)
+
+
+def test_settings_at_their_limits_are_worlds():
+    world = Captions(size=16, places=("right",), radius=(0.2, 0.2), share=1.0, background=0.0)
+    assert world.image_shape == (3, 16, 8)
+    assert Captions(share=0.0, background=1.0, radius=(0.01, 0.01)).image_shape == (3, 48, 48)
+
+
+def test_what_is_optional_is_there_as_often_as_the_share_says():
+    index = Captions(share=0.6).sample(4000, seeded("often"))
+    for column in (0, 2, 4, 5):
+        there = (index[:, column] > 0).float().mean()
+        assert abs(float(there) - 0.6) < 0.03
+        assert index[:, column].unique().tolist() == [0, 1, 2, 3]
+    assert abs(float((index[:, 1] == 0).float().mean()) - 1 / 3) < 0.03, "a colour always is"
+    assert (Captions(share=0.0).sample(50, seeded(0))[:, 0] == 0).all()
+
+
+def test_words_are_moved_to_the_left_and_cut_or_filled_up():
+    words = torch.tensor([[0, 3, 0, 5], [1, 2, 3, 4]])
+    assert _to_the_left(words, 3).tolist() == [[3, 5, 0], [1, 2, 3]]
+    assert _to_the_left(words, 6).tolist() == [[3, 5, 0, 0, 0, 0], [1, 2, 3, 4, 0, 0]]
+    assert numbered("A, red.") == (VOCABULARY.index("a"), VOCABULARY.index("red"))
+    assert tokens_of(["a " * 20]).tolist() == [[2] * LENGTH]
+    assert LENGTH == 16
+
+
+def test_a_captions_world_has_neither_numbers_nor_an_oracle():
+    index = torch.zeros(2, 6, dtype=torch.long)
+    assert WORLD.canonical(index).shape == (2, 0)
+    assert WORLD.read(torch.zeros(2, 3, 32, 32)).tolist() == [[-1] * 6] * 2
+    assert not WORLD.readable

@@ -9,7 +9,7 @@ import torch
 from recombine.config import UsageError, digest, from_json, to_json
 from recombine.overrides import override
 from recombine.rng import seeded
-from recombine.worlds import circles_read
+from recombine.worlds import circles_read, shapes2d_read
 from recombine.worlds.circles import LIGHTS, SMALLEST, Circles
 from recombine.worlds.factors import at_most_one_new, code
 from recombine.worlds.world import INVALID, World
@@ -180,3 +180,37 @@ def test_a_world_is_its_own_config():
 def test_impossible_worlds_are_refused_by_name(bad):
     with pytest.raises(UsageError, match=bad.split("=")[0]):
         override(Circles(), bad)
+
+
+def test_circles_are_fitted_to_known_pictures_as_before():
+    images = Circles(size=16).render(torch.tensor([[0, 0], [1, 1]]), seeded("known answer")).images
+    images = (images + 0.05 * torch.randn(images.shape, generator=seeded("noise"))).clamp(0, 1)
+    seen = shapes2d_read.observed_cover(images, *shapes2d_read.ink_and_background(images))
+    edge = circles_read.through_edge(seen)
+    for found, known in (
+        (edge, [[11.25214, 6.38219, 5.61634], [10.97318, 5.49603, 2.48954]]),
+        (
+            circles_read.refined(seen, edge),
+            [[11.31815, 6.38281, 5.58435], [10.9938, 5.47868, 2.39328]],
+        ),
+        (circles_read.fit_circles(images).diameter, [0.69804, 0.29916]),
+        (circles_read.fit_circles(images).ink[0], [0.73919, 0.32843, 0.27913]),
+        (circles_read.fit_circles(images).background[1], [0.92943, 0.91939, 0.82161]),
+    ):
+        torch.testing.assert_close(found, torch.tensor(known), rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [
+    ("color_signal", 0.05, 0.8), ("size_signal", 0.05, 0.6), ("background_signal", 0.0, 0.6),
+    ("color_spread", 0.0, 0.49), ("size_spread", 0.0, 0.49), ("wander", 0.0, 1.0),
+    ("pixel_noise", 0.0, 0.1),
+])  # fmt: skip
+def test_settings_are_taken_up_to_their_limits_and_no_further(name, low, high):
+    for value in (low, high):
+        assert getattr(Circles(**{name: value}), name) == value
+    for value in (low - 0.001, high + 0.001):
+        with pytest.raises(ValueError, match=f"{name}={value}: must lie between"):
+            Circles(**{name: value})
+    assert Circles(size=16).size == 16
+    with pytest.raises(ValueError, match="size=15: at least 16 pixels are needed"):
+        Circles(size=15)

@@ -14,11 +14,11 @@ import pytest
 import torch
 from PIL import Image
 
-from recombine.bridge.bundle import bundle
+from recombine.bridge.bundle import Bundle, bundle
 from recombine.cli import app
 from recombine.config import UsageError
 from recombine.export.models import _listed, accuracy_by_level, export_run, find_run
-from recombine.export.worlds import export_world
+from recombine.export.worlds import drawn, export_world, find_world
 from recombine.nets.unet import UNetConfig
 from recombine.pipeline.job import Work, described
 from recombine.rng import seeded
@@ -172,8 +172,13 @@ def test_only_finished_models_are_exported_and_nothing_is_overwritten(models, tm
     model, folder = models["maskgit"]
     work = Work(ProbeRun(model.recipe.world), tmp_path, Runtime(quiet=True))
     work.folder.begin(described(work.task))
+    finished = model.work.folder.path
+    renamed = tmp_path / "other" / "runs" / "renamed"
+    renamed.mkdir(parents=True)
+    (renamed / "config.json").write_bytes((finished / "config.json").read_bytes())
     for run, target, message in (
         (tmp_path, tmp_path / "new", "is no run"),
+        (renamed, tmp_path / "new", "is not a finished run, or was renamed"),
         (work.folder.path, tmp_path / "new", "holds run/probe, not a model"),
         (model.work.folder.path, folder, "is there already and not empty"),
     ):
@@ -243,3 +248,37 @@ def test_several_models_are_listed_and_a_long_list_is_cut(count):
     listed = _listed(Path("out/study"), {f"m{i}": f"seed {i}" for i in range(count)})
     assert listed.count("seed") == min(count, 4)
     assert listed.endswith(", ...") == (count > 4)
+
+
+def test_a_bundle_refuses_names_that_would_mean_something_else():
+    made = Bundle()
+    made._import("np", "numpy", None, "np")
+    made._import("np", "numpy", None, "np")
+    with pytest.raises(
+        UsageError, match="np means two things: import numpy as np, from a import np"
+    ):
+        made._import("np", "a", "np", "")
+    with pytest.raises(UsageError, match=r"recombine\.a\.b: imported by another name, c"):
+        made._import("c", "recombine.a", "b", "c")
+
+
+def test_worlds_without_usual_settings_or_factors_are_refused():
+    for name, message in (
+        ("folder", "folder: is no world with usual settings"),
+        ("scenes", "scenes: its pictures have no factors to write beside them"),
+        ("shapes2", "did you mean shapes2d?"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            find_world(name)
+
+
+def test_pictures_of_a_world_are_drawn_in_parts_of_one_stream_each(monkeypatch):
+    monkeypatch.setattr("recombine.export.worlds.AT_ONCE", 4)
+    world = find_world("shapes2d")
+    parts = list(drawn(world, 10, 3))
+    assert [len(images) for images, _ in parts] == [4, 4, 2]
+    assert [len(rows) for _, rows in parts] == [4, 4, 2]
+    again = list(drawn(world, 5, 3))
+    assert torch.equal(parts[0][0], again[0][0])
+    assert not torch.equal(parts[0][0], parts[1][0])
+    assert not torch.equal(parts[0][0], next(drawn(world, 4, 4))[0])

@@ -4,9 +4,11 @@ import os
 import pickle
 import re
 import struct
+import sys
 import time
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -20,10 +22,12 @@ from recombine.config import UsageError, config, digest, from_json, to_json
 from recombine.overrides import override
 from recombine.rng import seeded
 from recombine.runs.recipe import Recipe
-from recombine.worlds.factor_table import FactorTable, some_of
+from recombine.worlds.factor_table import FactorTable, _agreeing, _numbers, _some, some_of
 from recombine.worlds.factors import Factor, FactorSpace
-from recombine.worlds.folder import Folder
+from recombine.worlds.folder import Folder, check_size
 from recombine.worlds.folder_check import describe
+from recombine.worlds.labelled_pictures import part, room_for
+from recombine.worlds.picture_files import decode
 from recombine.worlds.shapes2d import Shapes2D
 from recombine.worlds.world import World
 
@@ -469,3 +473,192 @@ def test_some_rows_of_each_combination_are_spread_over_all_of_them(shapes, most)
         assert mine[0] == every[0]
         gaps = np.diff([*(every.index(i) for i in mine), len(every)])
         assert gaps.max() - gaps.min() <= 1, "evenly spaced"
+
+
+def says(message: str, kind: type[Exception] = UsageError):
+    """Refused with exactly this line."""
+    return pytest.raises(kind, match=f"^{re.escape(message)}$")
+
+
+def test_a_side_is_positive_and_allowed(root):
+    with says("size must be positive, not 0", ValueError):
+        check_size(0)
+    check_size(1)
+    check_size(None)
+    with says("size must be positive, not -1"):
+        report(root, -1)
+    with says("--pictures -1: must not be negative"):
+        report(root, pictures=-1)
+
+
+def test_a_name_that_no_file_can_have_is_one_line(root):
+    with pytest.raises(UsageError, match=rf"^'{'a' * 80}' is no path: "):
+        Folder.open("a" * 90 + "\0")
+    with pytest.raises(UsageError) as refused:
+        Folder.open(root, table="b" * 300)
+    assert str(refused.value).startswith(repr(str(root / ("b" * 300))[:200]) + ": ")
+
+
+def test_factors_are_named_once_and_not_as_rows_are(root):
+    with says(f"{root}/factors.csv: a factor is named twice (shape, shape)"):
+        Folder.open(root, factors=("shape", "shape"))
+    rewrite("shape", "seed")(root)
+    with says(f"{root}/factors.csv: a factor cannot be called 'seed'; rename that column"):
+        Folder.open(root)
+    assert Folder.open(root, factors=("color",)).space.count == 2
+
+
+def test_twenty_names_of_forty_letters_are_listed():
+    assert _some([]) == "none"
+    assert _some(["x" * 41]) == "x" * 40
+    assert _some(map(str, range(20))) == ", ".join(map(str, range(20)))
+    assert _some(map(str, range(21))) == ", ".join(map(str, range(20))) + ", ..."
+
+
+def test_numbers_fit_into_floats_and_are_cut_where_they_are_named():
+    largest = float(np.finfo(np.float32).max)
+    assert _numbers([str(largest), "-1e38"], "c", 0, "t")[0] == np.float32(largest)
+    with says(f"t: row 13 has {'9' * 40!r} in column 'c', which needs a finite number"):
+        _numbers(["1", "2", "9" * 50], "c", 10, "t")
+
+
+def test_the_row_that_disagrees_is_named_beside_the_first():
+    file, index = np.array([0, 1, 0, 1]), np.array([[0], [1], [0], [2]])
+    assert _agreeing(["a", "b"], file, np.array([[0], [1], [0], [1]]), "t").tolist() == [0, 1]
+    with says("t: row 4 says otherwise of b than row 2"):
+        _agreeing(["a", "b"], file, index, "t")
+
+
+def test_centre_and_unit_of_numbers_are_their_mean_and_two_deviations(root):
+    shape, color = Folder.open(root).space.factors
+    assert (shape.dim, color.dim) == (0, 2)
+    red = np.array([0.9, 0.7, 0.8, 0.1])
+    assert color.centre[0] == pytest.approx(red.mean(), abs=1e-6)
+    assert color.unit[0] == pytest.approx(2 * red.std(), abs=1e-6)
+    rewrite(",0.1\n", ",0.1\n")(root)
+    table_of(root, "file,shape,shape.x", ["a.png,disc,3", "b.png,disc,3"])
+    assert Folder.open(root).space.factors[0].unit == (1.0,), "where all are equal"
+
+
+def test_tables_are_read_in_parts_and_rows_are_counted_on(root):
+    table_of(root, "file,shape", ["a.png,disc"] * 2000 + ["b.png"])
+    with says(f"{root}/factors.csv: row 2001 has 1 cells where the header has 2"):
+        Folder.open(root)
+    table_of(root, "file,shape,shape.x", ["a.png,disc,1"] * 2000 + ["b.png,disc,no"])
+    with pytest.raises(UsageError, match=r"row 2001 has 'no' in column 'shape\.x'"):
+        Folder.open(root)
+    table_of(root, "file,shape", ["a.png,disc"] * 2000 + ["b.png, "])
+    with says(f"{root}/factors.csv: row 2001 has no value for 'shape'"):
+        Folder.open(root)
+
+
+def test_a_table_that_cannot_be_opened_or_read_is_one_line(root, monkeypatch):
+    pl.DataFrame({"file": ["a.png"], "shape": ["x"]}).write_parquet(root / "factors.parquet")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    where = f"{root}/factors.parquet"
+    with says(f"{where}: reading Parquet needs polars; install it or use CSV"):
+        Folder.open(root, table="factors.parquet")
+
+    def fails(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("recombine.worlds.table_files.regular", fails)
+    with says(f"{root}/factors.csv: cannot be read (Permission denied)"):
+        Folder.open(root)
+
+
+def test_sixty_four_compositions_are_listed_and_4096_enumerated(root):
+    values = [f"v{i}" for i in range(66)]
+    for rows, ending in ((64, "v63 (1)"), (65, "v63 (1), ... (65 in all)")):
+        for v in values[:rows]:
+            Image.new("RGB", (4, 4)).save(root / f"{v}.png")
+        table_of(root, "file,k", [f"{v}.png,{v}" for v in values[:rows]])
+        (seen,) = (line for line in report(root) if line.startswith("seen"))
+        assert seen.endswith(ending)
+    for count, shown in ((4096, "level 1: "), (4160, "a study needs fewer: ")):
+        wide = count // 64
+        rows = [f"v{i}.png,a{i % 64},b{i}" for i in range(wide)]
+        for i in range(wide):
+            Image.new("RGB", (4, 4)).save(root / f"v{i}.png")
+        table_of(root, "file,a,b", rows)
+        assert (
+            sum(line.startswith(("level 1: ", "a study needs fewer: ")) for line in report(root))
+            == 1
+        )
+        assert any(line.startswith(shown) for line in report(root))
+
+
+def test_rows_that_hardly_repeat_a_value_are_doubted_from_ten_on(root):
+    def doubts(rows: int, values: int) -> bool:
+        table_of(root, "file,k", [f"a{i}.png,v{i % values}" for i in range(rows)])
+        for i in range(rows):
+            Image.new("RGB", (4, 4)).save(root / f"a{i}.png")
+        return any(line.startswith("doubtful") for line in report(root))
+
+    assert [doubts(9, 9), doubts(10, 5), doubts(10, 6), doubts(11, 6)] == [False, False, True, True]
+
+
+def test_unequal_pictures_are_named_in_a_check_with_the_size_to_set(root):
+    Image.new("RGB", (9, 5)).save(root / "c.png")
+    with says(
+        f"{root}: 'c.png' is 9x5 but 'a.png' is 6x4 pixels; set size to make them equal (--size 4)"
+    ):
+        report(root)
+    with says(
+        f"{root}: 'c.png' is 9x5 but 'a.png' is 6x4 pixels; set size to make them equal "
+        "(--set world.size=4)"
+    ):
+        Folder.open(root)
+
+
+def test_every_fifth_row_is_held_out_and_one_of_three_or_four(root):
+    counts = {"p": 2, "q": 3, "r": 4, "s": 5, "t": 10}
+    names = [(k, i) for k, n in counts.items() for i in range(n)]
+    for k, i in names:
+        Image.new("RGB", (4, 4)).save(root / f"{k}{i}.png")
+    table_of(root, "file,k", [f"{k}{i}.png,{k}" for k, i in names])
+    whole = Folder.open(root).loaded
+    held = part(whole, "held-out").picture.tolist()
+    assert [names[i] for i in held] == [("q", 2), ("r", 2), ("s", 4), ("t", 4), ("t", 9)]
+    assert sorted(part(whole, "train").picture.tolist() + held) == list(range(24))
+    assert part(whole, "all") is whole
+
+
+def test_pictures_that_fill_an_eighth_of_memory_are_held_and_more_are_mapped(monkeypatch):
+    shape = (5, 2, 4, 3)
+    monkeypatch.setattr("recombine.worlds.labelled_pictures.memory", lambda: 8 * 120)
+    assert not isinstance(room_for(shape, "here"), np.memmap)
+    monkeypatch.setattr("recombine.worlds.labelled_pictures.memory", lambda: 8 * 120 - 1)
+    mapped = room_for(shape, "here")
+    assert isinstance(mapped, np.memmap)
+    assert mapped.shape == shape
+    usage = SimpleNamespace(free=120)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
+    assert isinstance(room_for(shape, "here"), np.memmap)
+    usage.free = 119
+    with pytest.raises(UsageError, match=r"^here: 5 pictures of 4x2 take ") as refused:
+        room_for(shape, "here")
+    assert "which fit neither into memory nor into" in str(refused.value)
+
+
+def test_mapped_pictures_are_the_same_and_stay_on_disk(root, monkeypatch):
+    held = Folder.open(root).loaded
+    monkeypatch.setattr("recombine.worlds.labelled_pictures.memory", lambda: 0)
+    folder = Folder.open(root)
+    assert folder.loaded.on_disk
+    assert not held.on_disk
+    assert folder.content == Folder.open(root).content
+    assert torch.equal(folder.loaded.images(torch.arange(4)), held.images(torch.arange(4)))
+    moved = folder.loaded.to(torch.device("meta"))
+    assert (moved.pictures.device.type, moved.factors.device.type) == ("cpu", "meta")
+    assert held.to(torch.device("meta")).pictures.device.type == "meta"
+
+
+def test_a_picture_of_just_so_many_pixels_is_decoded(root, monkeypatch):
+    data = (root / "a.png").read_bytes()
+    monkeypatch.setenv("RECOMBINE_MAX_PIXELS", "24")
+    assert decode(data, "it").shape == (4, 6, 3)
+    assert decode(data, "it", 2).shape == (2, 2, 3)
+    monkeypatch.setenv("RECOMBINE_MAX_PIXELS", "23")
+    with pytest.raises(UsageError, match="24 pixels, more than the 23"):
+        decode(data, "it")

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from recombine.config import UsageError, digest, from_json, to_json
 from recombine.overrides import override
 from recombine.rng import seeded
+from recombine.worlds import shapes2d_read
 from recombine.worlds.factors import code
 from recombine.worlds.outlines import OUTLINES, cover, depth
 from recombine.worlds.shapes2d import Shapes2D
@@ -409,3 +410,63 @@ def test_a_wrong_setting_is_named(assignment, word):
     with pytest.raises(UsageError, match=word) as error:
         override(Shapes2D(), assignment)
     assert "\n" not in str(error.value)
+
+
+def close(found: torch.Tensor, known: list, by: float = 2e-3) -> None:
+    torch.testing.assert_close(found, torch.tensor(known), rtol=0, atol=by)
+
+
+def known_pictures() -> torch.Tensor:
+    """A large red circle, a small blue triangle and a small red square, with noise."""
+    world = Shapes2D(size=16, shapes=("circle", "triangle", "square"))
+    index = torch.tensor([[0, 0, 0], [1, 1, 1], [2, 0, 1]])
+    images = world.render(index, seeded("known answer")).images
+    return (images + 0.05 * torch.randn(images.shape, generator=seeded("noise"))).clamp(0, 1)
+
+
+def test_ink_background_and_cover_of_known_pictures():
+    images = known_pictures()
+    ink, background = shapes2d_read.ink_and_background(images)
+    close(
+        ink, [[0.94963, 0.08968, 0.14546], [0.16703, 0.17884, 0.87999], [0.91564, 0.05726, 0.17228]]
+    )
+    close(
+        background,
+        [[0.94616, 0.94457, 0.94833], [0.95517, 0.95145, 0.9463], [0.94617, 0.94777, 0.95227]],
+    )
+    seen = shapes2d_read.observed_cover(images, ink, background)
+    close(seen.mean((1, 2)), [0.24275, 0.10852, 0.10343])
+    close(seen.std((1, 2)), [0.40762, 0.28059, 0.29406])
+    close(
+        shapes2d_read.first_pose(seen),
+        [[7.15477, 9.0868, 4.42298], [10.33539, 11.49804, 2.85836], [9.56942, 9.47368, 2.81311]],
+    )
+
+
+POSES = (
+    [[7.14775, 9.0765, 4.40666], [10.34297, 11.50098, 2.74086], [9.6104, 9.43151, 2.84365]],
+    [[7.14848, 9.02222, 4.38626], [10.32593, 11.46693, 2.81894], [9.56505, 9.54356, 2.7702]],
+    [[7.15671, 9.09263, 4.35611], [10.33599, 11.32497, 2.77687], [9.6087, 9.42442, 2.85416]],
+)
+ERRORS = ([0.32873, 4.45247, 1.59339], [13.30807, 0.42659, 5.81724], [4.72683, 5.25051, 0.34041])
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_each_outline_is_fitted_to_known_pictures_as_before(number):
+    images = known_pictures()
+    seen = shapes2d_read.observed_cover(images, *shapes2d_read.ink_and_background(images))
+    found = shapes2d_read.fit(OUTLINES[number], seen, shapes2d_read.first_pose(seen))
+    close(found.pose, POSES[number])
+    close(found.error, ERRORS[number], 5e-3)
+    if number == 0:
+        left = shapes2d_read.left_over(images, found.cover)
+        close(left.ink[0], [0.94928, 0.08306, 0.14198])
+        close(left.background[1], [0.93338, 0.93682, 0.9441])
+        close(left.speckle, [0.06589, 0.1546, 0.09395])
+        close(left.spot, [0.04607, 0.22568, 0.09259])
+
+
+def test_centre_and_unit_of_sizes_are_scaled_as_the_radii_are():
+    size = Shapes2D(scale=0.5).space.factors[2]
+    assert size.centre == pytest.approx((3.2 / 28,))
+    assert size.unit == pytest.approx((1.6 / 28,))
