@@ -88,3 +88,11 @@ def test_ordered_pairs_of_a_hand_made_square():
     losses = torch.tensor([[9.0, 1, 2, 3], [0, 4, 2, 3], [0, 4, 4, 3]])
     assert detect.ordered_pairs(losses, corners).tolist() == [1.0, 0.5, 0.0]
     assert detect.ordered_pairs(losses, corners, slack=1.0).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_pairs_of_corners_are_ordered_as_often_as_their_losses_are():
+    corners = [(0, 0), (1, 0), (0, 1), (1, 1)]
+    loss = torch.tensor([[9.0, 1.0, 2.0, 3.0], [0.0, 1.0, 4.0, 3.0], [0.0, 5.0, 4.0, 3.5]])
+    assert detect.ordered_pairs(loss, corners).tolist() == [1.0, 0.5, 0.0]
+    assert detect.ordered_pairs(loss, corners, slack=1.0).tolist() == [1.0, 1.0, 0.5]
+    assert detect.ordered_pairs(loss[:, :2], corners[:2]).tolist() == [1.0, 1.0, 1.0]

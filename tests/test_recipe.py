@@ -12,17 +12,23 @@ from recombine.config import UsageError, digest
 from recombine.metrics.probes import Oracle
 from recombine.metrics.sheets import write_sheet
 from recombine.nets.conditioning import Conditioning
+from recombine.nets.dit import DiTConfig
+from recombine.nets.transformer import TransformerConfig
+from recombine.objectives.masked import Masked
+from recombine.objectives.process import Guided
+from recombine.objectives.token_heads import Mixture
 from recombine.overrides import override
 from recombine.pipeline.job import Work
 from recombine.rng import seeded
 from recombine.runs.models import TOGETHER, Model, ModelRun, check_jobs
-from recombine.runs.recipe import Evaluation, Recipe, spaced
+from recombine.runs.recipe import COPIES, Evaluation, Recipe, spaced
 from recombine.studies import composition, objectives, tokenizers
 from recombine.studies.composition import smoke
 from recombine.studies.conditioning import VARIANTS, Completeness
 from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.worlds.circles import Circles
+from recombine.worlds.shapes2d import Shapes2D
 
 RECIPE = smoke()
 
@@ -249,3 +255,96 @@ def test_a_ceiling_is_one_run_whichever_model_needs_it():
 def test_the_probes_of_a_world_are_checked_once():
     recipes = {("v", s): RECIPE.with_seed(s) for s in range(3)}
     assert [job.task.noun for job in check_jobs(recipes)] == ["probe check"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"seen": ((0, 0, 5),)},
+            "seen: [0, 0, 5] is no composition of factors with (2, 2, 2) values",
+        ),
+        (
+            {"tokenizer_world": Shapes2D()},
+            "tokenizer_world: only a learned tokenizer learns from pictures; set tokenizer",
+        ),
+        (
+            {"objective": Masked(Mixture(2)), "evaluation": Evaluation(guidance=2.0)},
+            "evaluation.guidance=2.0: only a diffusion is guided",
+        ),
+        (
+            {"evaluation": Evaluation(guidance=2.0)},
+            "evaluation.guidance=2.0: it needs a model that was also trained without conditions; "
+            "set conditioning.dropout to 0.22 or more, with dropped=null, or to 0.01 or more, with "
+            "dropped=together",
+        ),
+        (
+            {"evaluation": Evaluation(probe_world=Circles())},
+            "evaluation.probe_world: it has other factors than the pictures that are to be scored",
+        ),
+        (
+            {"evaluation": Evaluation(probe_world=Shapes2D(size=16))},
+            "evaluation.probe_world: its pictures have another size than those that are to be "
+            "scored",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_each_other_are_named(changes, says):
+    small = DiTConfig(TransformerConfig(depth=1, width=16, heads=1), patch=1)
+    net = {"net": small} if "objective" in changes else {}
+    with pytest.raises(UsageError) as error:
+        replace(RECIPE, **net, **changes).check()
+    assert str(error.value) == says
+
+
+def test_guidance_of_one_is_none():
+    replace(RECIPE, evaluation=replace(RECIPE.evaluation, guidance=1.0)).check()
+
+
+def test_samples_are_kept_at_the_last_checkpoints():
+    evaluation = Evaluation(checkpoints=(10, 20, 30, 50), keep=3, keep_last=2)
+    assert [step for step in (10, 20, 30, 40) if evaluation.keeps(step, 40)] == [30, 40]
+    assert not replace(evaluation, keep=0).keeps(40, 40)
+    assert evaluation.at(40) == (10, 20, 30, 40)
+    assert evaluation.at(30) == (10, 20, 30)
+
+
+def test_only_a_diffusion_is_a_denoiser(tmp_path):
+    net = DiTConfig(TransformerConfig(depth=1, width=16, heads=1), patch=1)
+    model = made(tmp_path, replace(RECIPE, net=net, objective=Masked(Mixture(2))))
+    with pytest.raises(UsageError, match=r"^Masked trains no denoiser$"):
+        model.denoiser()
+    guided = replace(RECIPE, evaluation=replace(RECIPE.evaluation, guidance=2.0))
+    assert isinstance(made(tmp_path, guided).denoiser(), Guided)
+    assert not isinstance(made(tmp_path).denoiser(), Guided)
+
+
+def test_a_run_must_fit_into_memory(monkeypatch):
+    """Training set, samples and a batch, with their latents, and copies of the weights."""
+    needed = []
+    monkeypatch.setattr("recombine.runs.recipe.check_memory", lambda n, what: needed.append(n))
+    recipe = replace(RECIPE, world=Shapes2D(size=16), pool=7)
+    bytes_of = 4 * 2 * 3 * 16 * 16
+    for weights in (0, 100):
+        recipe._check_room(weights)
+    samples, batch = recipe.evaluation.samples, recipe.train.batch
+    assert needed[0] == bytes_of * (len(recipe.split.seen) * 7 + 8 * samples + batch)
+    assert needed[1] - needed[0] == COPIES * 100
+    assert not recipe.streams
+
+
+def test_only_shapes_have_jitter_to_set():
+    with pytest.raises(UsageError, match=r"^recipe\.world: only Shapes2D has within-class jitter"):
+        replace(RECIPE, world=Circles()).with_jitter(0.1, 0.1)
+    wide = RECIPE.with_jitter(0.2, 0.1, ("circle",))
+    assert (wide.world.color_jitter, wide.world.size_jitter) == (0.2, 0.1)
+    assert (wide.world.varying, wide.probe_world) == (("circle",), RECIPE.world)
+
+
+def test_what_a_page_needs_to_know():
+    facts = replace(RECIPE, world=Shapes2D()).facts()
+    assert facts["levels"] == {
+        "000": 0, "001": 0, "010": 0, "100": 0, "011": 1, "101": 1, "110": 1, "111": 2,
+    }  # fmt: skip
+    assert facts["own"] == ""
+    assert [f["name"] for f in facts["space"]["factors"]] == ["shape", "color", "size"]

@@ -18,12 +18,24 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recombine import provenance
 from recombine.__main__ import start
 from recombine.analysis.table import Table
 from recombine.cli import _stop
 from recombine.config import UsageError
 from recombine.files import read_bytes, refuse_links, sweep, write_atomic
-from recombine.limits import DEFAULTS, amount, check_memory, check_time, check_updates, limit
+from recombine.limits import (
+    DEFAULTS,
+    _cgroup,
+    _meminfo,
+    allow,
+    amount,
+    check_memory,
+    check_time,
+    check_updates,
+    limit,
+    memory,
+)
 from recombine.metrics.detector import Detector, DetectorNet
 from recombine.metrics.probes import Oracle, PaperNet, ProbeNet, TrainedProbe, score
 from recombine.pipeline.engines.local import start as start_worker
@@ -439,3 +451,98 @@ def test_splits_are_as_their_definition_says(counts, rng: random.Random):
     assert all(space.has(c) for c in every)
     assert not space.has((*every[0], 0))
     assert not space.has((counts[0], *every[0][1:]))
+
+
+def test_memory_is_what_is_set_or_the_least_that_is_free(monkeypatch):
+    for machine, container, most in ((10, 20, 10), (10, 5, 5), (0, 5, 5), (7, 0, 7), (0, 0, 2**63)):
+        monkeypatch.setattr("recombine.limits._meminfo", lambda free=machine: free)
+        monkeypatch.setattr("recombine.limits._cgroup", lambda free=container: free)
+        assert memory() == most
+    monkeypatch.setenv("RECOMBINE_MAX_MEMORY", "3")
+    assert memory() == 3
+
+
+def test_free_memory_is_read_where_the_machine_says_it(monkeypatch):
+    files = {
+        "/proc/meminfo": "MemTotal: 9 kB\nMemAvailable:   5 kB\n",
+        "/sys/fs/cgroup/memory.max": "1000\n",
+        "/sys/fs/cgroup/memory.current": "300\n",
+    }
+    monkeypatch.setattr(Path, "read_text", lambda self: files[str(self)])
+    assert (_meminfo(), _cgroup()) == (5 * 1024, 700)
+    files["/sys/fs/cgroup/memory.max"] = "max\n"
+    files["/proc/meminfo"] = "MemTotal: 9 kB\nMemAvailable:\n"
+    assert (_meminfo(), _cgroup()) == (0, 0)
+
+
+def test_as_many_as_allowed_are_allowed(monkeypatch):
+    monkeypatch.setenv("RECOMBINE_MAX_ROWS", "1000")
+    allow("rows", 1000, "it")
+    says = (
+        "it has 1,001 rows, more than the 1,000 that are allowed; RECOMBINE_MAX_ROWS sets how many"
+    )
+    with pytest.raises(UsageError) as error:
+        allow("rows", 1001, "it")
+    assert str(error.value) == says
+    monkeypatch.setenv("RECOMBINE_MAX_ROWS", "9" * 18)
+    assert limit("rows") == 10**18 - 1
+    monkeypatch.setenv("RECOMBINE_MAX_ROWS", "9" * 19)
+    with pytest.raises(UsageError, match=r": a limit is a whole number$"):
+        limit("rows")
+    units = [amount(10.0 ** (3 * k)) for k in range(7)]
+    assert units == ["1 bytes", "1 kB", "1 MB", "1 GB", "1 TB", "1 PB", "1 EB"]
+
+
+def test_limits_are_what_the_documentation_says():
+    assert DEFAULTS == {
+        "RECOMBINE_MAX_PIXELS": 50_000_000,
+        "RECOMBINE_MAX_BYTES": 8_000_000_000,
+        "RECOMBINE_MAX_ROWS": 50_000_000,
+        "RECOMBINE_MAX_COMPOSITIONS": 10_000,
+        "RECOMBINE_MAX_CHECKPOINTS": 10_000,
+        "RECOMBINE_MAX_RUNS": 100_000,
+        "RECOMBINE_MAX_DAYS": 365,
+        "RECOMBINE_MAX_MEMORY": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "name", "says"),
+    [
+        (0, "cuda", "--device cuda: this machine has no CUDA devices"),
+        (1, "cuda:1", "--device cuda:1: this machine has 1 CUDA device"),
+        (2, "cuda:2", "--device cuda:2: this machine has 2 CUDA devices"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused(count, name, says, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    with pytest.raises(UsageError) as error:
+        find_device(name)
+    assert str(error.value) == says
+
+
+def test_devices_are_found_by_their_names(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    names = ("cpu", "cuda", "cuda:1")
+    assert [str(find_device(n)) for n in names] == ["cpu", "cuda:0", "cuda:1"]
+    for there, found in ((True, "cuda:0"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert str(find_device("auto")) == found
+
+
+def test_code_in_somebody_elses_repository_has_no_commit(monkeypatch):
+    answers = {"rev-parse --show-toplevel": f"{provenance.HERE.parent}\n"}
+    answers |= {"rev-parse --short=12 HEAD": "abc\n", "status --porcelain": ""}
+    monkeypatch.setattr(provenance, "_git", lambda *words: answers[" ".join(words)])
+    asked = provenance._checked_out.__wrapped__
+    assert asked() == "abc"
+    answers["status --porcelain"] = " M file\n"
+    assert asked() == "abc+"
+    answers["rev-parse --show-toplevel"] = "/elsewhere\n"
+    assert asked() == "unknown"
+
+    def fails(*words):
+        raise subprocess.CalledProcessError(1, "git")
+
+    monkeypatch.setattr(provenance, "_git", fails)
+    assert asked() == "unknown"

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.config import UsageError, to_json
+from recombine.files import beside, printable, read_bytes, readable_parquet
 from recombine.store import RunFolder, read_json, read_rows, write_atomic, write_json, write_rows
 from recombine.train.fit import TrainConfig
 
@@ -404,3 +405,44 @@ def test_removing_what_is_not_there_is_no_fault(run, monkeypatch):
     gone = run.path / ".rows.jsonl.x.tmp"  # another process has just removed it
     monkeypatch.setattr(type(run.path), "glob", lambda *_: [gone])
     run.sweep()
+
+
+def test_names_of_temporary_files_say_whose_they_are(tmp_path):
+    path = tmp_path / ("x" * 90)
+    name = beside(path).name
+    host = os.uname().nodename.replace(".", "-")
+    assert name.startswith(f".{'x' * 80}.{host}.{os.getpid()}.")
+    assert name.endswith(".tmp")
+    assert len(name.split(".")[-2]) == 8
+    assert beside(path) != beside(path)
+
+
+def test_a_part_of_a_file_can_be_read(tmp_path):
+    write_atomic(tmp_path / "file", "abcdef")
+    assert read_bytes(tmp_path / "file") == b"abcdef"
+    assert read_bytes(tmp_path / "file", 2) == b"ab"
+    with pytest.raises(UsageError, match=r"^cannot read .*none: No such file or directory$"):
+        read_bytes(tmp_path / "none")
+
+
+def test_json_is_written_as_people_read_it(tmp_path):
+    write_json(tmp_path / "a", {"b": ["ä", 1]})
+    assert (tmp_path / "a").read_text() == '{\n "b": [\n  "ä",\n  1\n ]\n}\n'
+    write_rows(tmp_path / "c", [{"d": "ä"}, {}])
+    assert (tmp_path / "c").read_text() == '{"d": "ä"}\n{}\n'
+    assert read_rows(tmp_path / "none") == []
+
+
+def test_what_a_library_says_of_a_damaged_table_is_cut_to_one_short_line():
+    with pytest.raises(UsageError) as error, readable_parquet("here"):
+        raise BaseException(" a\n b " + 100 * "x")
+    said = "a b " + 76 * "x"
+    assert str(error.value) == f"here: is not a readable Parquet table ({said})"
+    for passed_on in (UsageError("as it is"), KeyboardInterrupt(), SystemExit(3)):
+        with pytest.raises(type(passed_on)) as error, readable_parquet("here"):
+            raise passed_on
+        assert error.value is passed_on
+
+
+def test_control_characters_are_shown_as_text():
+    assert printable("a ä\x1b\n\u202e") == "a ä\\x1b\\n\\u202e"

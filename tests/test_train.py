@@ -1,8 +1,10 @@
 """The training loop: exact schedules, exact averages, exact resume, and a stop that says why."""
 
+import copy
 import math
 import signal
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -11,8 +13,9 @@ from tiny import CONFIG, QUIET, batch, fit, folder_of, loss, net, outcome
 from recombine.config import UsageError, to_json
 from recombine.store import RunFolder, write_json
 from recombine.train.fit import Diverged, Fit, TrainConfig
-from recombine.train.flat import FlatParams
-from recombine.train.loop import train
+from recombine.train.flat import FlatParams, StepScalars, adamw, flat_params, learner, products
+from recombine.train.graph import DDP_WARM, WARM, GraphedUpdate, _clone, _copy
+from recombine.train.loop import Clock, train
 
 
 @pytest.fixture(scope="module")
@@ -305,3 +308,140 @@ def test_networks_of_one_kind_share_their_compiled_code_and_there_may_be_many_ki
         "vectors are as long, the update is the same"
     )
     torch._dynamo.reset()
+
+
+def test_what_a_probe_finds_not_finite_says_at_which_step(tmp_path):
+    def observe(step: int) -> list:
+        raise Diverged("samples are not finite")
+
+    folder = folder_of(tmp_path)
+    folder.begin(to_json(CONFIG))
+    says = r"^samples are not finite at step 5; is the guidance or rate too high\?$"
+    with pytest.raises(Diverged, match=says):
+        train(net(), loss, batch, CONFIG, folder, QUIET, observe, (5,))
+
+
+def test_rows_of_training_come_every_so_often_and_at_the_end(whole):
+    rows = [r for r in whole.rows() if r["kind"] == "train"]
+    assert [r["step"] for r in rows] == [2, 4, 6, 8, 10, 12]
+    assert [r["lr"] for r in rows] == [CONFIG.rate(r["step"] - 1) for r in rows]
+    assert list(rows[0]) == ["kind", "step", "loss", "norm", "lr"]
+
+
+def test_lines_of_training_are_written(tmp_path, capsys):
+    fit(tmp_path, runtime=replace(QUIET, quiet=False))
+    said = capsys.readouterr().err.splitlines()
+    loss_at_end = folder_of(tmp_path).rows()[-2]["loss"]
+    assert said[-1] == f"{folder_of(tmp_path).digest}  12/12  loss {loss_at_end:.4f}"
+
+
+def test_a_clock_counts_what_was_spent_before(monkeypatch):
+    now = [50.0]
+    monkeypatch.setattr("recombine.train.loop.time.perf_counter", lambda: now[0])
+    clock = Clock({"seconds": 3.0, "measuring": 1.0})
+    now[0] += 2.345
+    clock.measuring += 0.126
+    assert clock.spent() == {"seconds": 5.34, "measuring": 1.13}
+    assert Clock({}).spent() == {"seconds": 0.0, "measuring": 0.0}
+
+
+def test_a_run_saves_after_as_many_seconds_as_are_set(tmp_path, monkeypatch):
+    saved, now = [], [0.0]
+
+    def later(step: int):
+        now[0] += 1.0
+        return batch(step)
+
+    monkeypatch.setattr("recombine.train.loop.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(
+        RunFolder, "save_state", lambda self, state, step, spent: saved.append(step)
+    )
+    runtime = replace(QUIET, save_seconds=4.5, keep_state=False)
+    fit(tmp_path, runtime=runtime, batch=later, observe_at=())
+    assert saved == [5, 10]
+
+
+def test_a_batch_is_cloned_and_copied_with_its_shape():
+    class Pair(NamedTuple):
+        a: torch.Tensor
+        b: torch.Tensor
+
+    given = (torch.zeros(2), Pair(torch.zeros(1), torch.zeros(3)))
+    held = _clone(given)
+    assert type(held[1]) is Pair
+    _copy(held, (torch.ones(2), Pair(torch.ones(1), torch.ones(3))))
+    assert [float(t.sum()) for t in (held[0], *held[1])] == [2, 1, 3]
+    assert [float(t.sum()) for t in (given[0], *given[1])] == [0, 0, 0]
+    with pytest.raises(ValueError, match="shorter"):
+        _copy(held, (torch.ones(2),))
+
+
+def test_updates_run_plainly_before_one_is_captured():
+    assert (WARM, DDP_WARM) == (3, 11)
+    plain, captured = ((torch.tensor(x), torch.tensor(x)) for x in (0.0, 1.0))
+    update = GraphedUpdate(lambda batch: plain, 2)
+    update._aside, update._capture = lambda batch: plain, lambda batch: captured
+    assert [update(None) is plain for _ in range(3)] == [True, True, False]
+
+
+def test_a_teacher_is_handed_to_the_loss_that_needs_one():
+    seen = []
+
+    def noting(net, x, y, teacher=None):
+        seen.append(teacher)
+        return loss(net, x, y)
+
+    for needed in (True, False):
+        state = Fit(net(), noting, CONFIG, QUIET, needs_teacher=needed)
+        state.advance(batch(0))
+        assert seen.pop() is (state.average if needed else None)
+    assert not any(p.requires_grad for p in state.average.parameters())
+
+
+def test_weights_saved_by_another_version_are_refused():
+    state = Fit(net(), loss, CONFIG, QUIET)
+    held = {k: v.clone() for k, v in state.state().items()}
+    held.pop(next(iter(held)))
+    says = r"^what is saved of this run is of another version; --fresh trains it anew$"
+    with pytest.raises(UsageError, match=says):
+        state.load(held, 3)
+
+
+def test_weight_decay_shrinks_weights_before_the_update():
+    """The first update of AdamW goes by the rate in the gradient's sign."""
+    tensors = [torch.full((2,), x) for x in (2.0, 2.0, 0.0, 0.0)]
+    scalars = StepScalars.on(torch.device("cpu"))
+    scalars.set(0, 0.5, 0.75, (0.9, 0.99))
+    adamw(*tensors, None, torch.tensor([3.0, -3.0]), torch.tensor(1.0), scalars, (0.9, 0.99), 0.1)
+    weight, ema, first, second = tensors
+    assert weight.tolist() == pytest.approx([2 * 0.95 - 0.5, 2 * 0.95 + 0.5])
+    assert ema.tolist() == pytest.approx([2 + 0.25 * -0.6, 2 + 0.25 * 0.4])
+    assert first.tolist() == pytest.approx([0.3, -0.3])
+    assert second.tolist() == pytest.approx([0.09, 0.09])
+
+
+def test_only_weights_that_enter_products_are_rounded():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(2, 3), torch.nn.Linear(3, 2)
+            self.norm, self.still = torch.nn.LayerNorm(3), torch.nn.Linear(2, 2)
+            self.table = torch.nn.Embedding(2, 3)
+            self.b.weight = torch.nn.Parameter(torch.ones(2, 3))
+            self.table.weight = self.b.weight
+            self.still.requires_grad_(False)
+
+    made = Net()
+    assert products(made) == {"a.weight"}
+    parts = flat_params(made, copy.deepcopy(made), rounded=True)
+    assert [list(p.shapes) for p in parts] == [
+        ["a.weight"],
+        ["a.bias", "b.weight", "b.bias", "norm.weight", "norm.bias"],
+        ["still.weight", "still.bias"],
+    ]
+    assert [p.learns for p in parts] == [True, True, False]
+    assert [p.copy is not None for p in parts] == [True, False, False]
+    assert parts[1].sizes == [64] * 5
+    assert learner(made, parts).a.weight is parts[0].leaves["a.weight"]
+    assert learner(made, parts).a.bias is made.a.bias
+    assert learner(made, parts[1:]) is made
