@@ -29,6 +29,10 @@ SeedsOption = Annotated[int, typer.Option(help="Number of seeds; 0 = the scale's
 FirstOption = Annotated[
     int, typer.Option("--first-seed", help="Seeds are counted from here; 'join' adds the others.")
 ]
+DryOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="List what would run, with what is there already, and stop."),
+]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 OutOption = Annotated[Path, typer.Option(help="Where results go.")]
 SetOption = Annotated[
@@ -153,6 +157,7 @@ def run(
     workers: WorkersOption = None,
     engine: EngineOption = "local",
     first_seed: FirstOption = 0,
+    dry_run: DryOption = False,
 ) -> None:
     """Train or compute what is missing, measure, assess, and write the report."""
     scale = _known(scale)
@@ -165,7 +170,7 @@ def run(
     if first_seed < 0:
         raise UsageError(f"--first-seed {first_seed}: must not be negative")
     from recombine.api import run_command
-    from recombine.pipeline.plan import Command
+    from recombine.pipeline.plan import Command, outline
     from recombine.studies import expanded
 
     count = seeds or SEEDS[scale]
@@ -173,7 +178,9 @@ def run(
         tuple(expanded(names)), scale, count, tuple(set_), device, str(out), workers or 0,
         first_seed=first_seed,
     )  # fmt: skip
-    if folders := run_command(command, engine, fresh):
+    if dry_run:
+        print(*map(printable, outline(command, fresh)), sep="\n")
+    elif folders := run_command(command, engine, fresh):
         _print_summary(folders)
         print(f"\nReport: {(out / 'index.html').resolve()}")
 

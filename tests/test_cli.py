@@ -397,3 +397,18 @@ def test_what_was_not_learned_is_the_first_thing_said(call, out):
         r"composition: .* has not learned the seen compositions \(0\.\d\d\): .*", first
     )
     assert any("late means" in line for line in rest)
+
+
+def test_a_dry_run_lists_what_is_missing_and_writes_nothing(call, out, tmp_path):
+    empty = tmp_path / "new"
+    status, printed, _ = call(*smoke(empty, "--dry-run"))
+    first, *tasks = printed.splitlines()
+    assert (status, empty.exists()) == (0, False)
+    assert first == f"0 of 2 runs are in {empty}; {len(tasks)} to do, with what they need"
+    assert tasks[-1].endswith("  composition: balanced, seed 0 (model)")
+    assert {line.split()[0] for line in tasks} <= {p.name for p in (out / "runs").iterdir()}
+    _, printed, _ = call(*smoke(out, "--dry-run"))
+    assert printed == f"2 of 2 runs are in {out}; 0 to do, with what they need\n"
+    _, printed, _ = call(*smoke(out, "--dry-run", "--fresh"))
+    assert printed.splitlines()[1:] == tasks
+    assert (out / "runs" / tasks[-1].split()[0] / "done.json").exists()
