@@ -1,12 +1,14 @@
 """Scores of colours added: the encoder, the colour probe, sums of all pairs at smoke scale, and
 claims on made-up rows."""
 
+import math
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 import torch
+from level_rows import regions
 from scene_rows import carried_out, detector_rows
 from tiny import QUIET
 
@@ -39,7 +41,7 @@ from recombine.worlds.scenes.scene import COLORS
 
 SMOKE = settings("smoke")
 NAMES = tuple(COLORS)
-_, SUMS, COSINE = STUDY.claims
+GAP, SUMS, COSINE = STUDY.claims
 CPU = torch.device("cpu")
 
 
@@ -330,3 +332,55 @@ def test_wrong_settings_are_one_line(wrong):
     with pytest.raises(UsageError, match=WRONG[wrong]) as error:
         override(SMOKE, wrong)
     assert "\n" not in str(error.value)
+
+
+def test_regions_are_those_that_were_written_down():
+    single = ("exact match of the least of the single colours", 0.8, math.inf, True)
+    assert regions(SUMS.measure(made_up())) == [
+        ("exact match with yellow, composing - failing", 0.2, math.inf, False),
+        ("cross pairs in the paper's order", 0.9, math.inf, False),
+        single,
+    ]
+    assert regions(COSINE.measure(made_up())) == [
+        ("rank correlation of exact match and cosine", -1.0, -0.5, False),
+        single,
+    ]
+
+
+def test_numbers_of_rows_made_by_hand():
+    lead, cross, single = (p.estimate.value for p in SUMS.measure(made_up()).parts)
+    assert (lead, cross, single) == pytest.approx((0.6, 1.0, 0.986))
+    even = RIGHT | {"brown": 0.7}
+    _, cross, _ = (p.estimate.value for p in SUMS.measure(made_up(even)).parts)
+    assert cross == pytest.approx(9 / 12), "as many is not more"
+    shown = SUMS.measure(made_up()).measured
+    assert shown["yellow, cyan, both colours"] == 1.0
+    assert shown["yellow, cyan, objects"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "left_out", "says"),
+    [
+        (GAP, lambda r: r["kind"] == "cosine", "no colours were compared"),
+        (COSINE, lambda r: r["kind"] == "cosine", "no colours were compared"),
+        (
+            GAP,
+            lambda r: "blue" in (r.get("color"), r.get("other")),
+            "no pictures of yellow and blue",
+        ),
+        (
+            SUMS,
+            lambda r: "cyan" in (r.get("color"), r.get("other")) and r["kind"] == "pair",
+            "no sums of yellow and cyan",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(claim, left_out, says):
+    rows = [r for r in made_up() if not left_out(r)]
+    assert assess(claim, Table(rows), "full").note == says
+
+
+def test_pairs_that_are_all_the_same_correlate_with_nothing():
+    same = [r | ({"cosine": 0.5} if r["kind"] == "cosine" else {}) for r in made_up()]
+    note = assess(COSINE, Table(same), "full").note
+    assert note == "nothing to correlate: all pairs are the same"

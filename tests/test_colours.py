@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 import torch
 from scene_rows import carried_out
 
@@ -63,3 +64,10 @@ def test_a_run_compares_every_pair_of_colours(tmp_path):
     assert len(rows) == 2 * 8 * 7 / 2
     assert all(-1 <= r["cosine"] <= 1 for r in rows)
     assert (folder / "figures" / "cosines.svg").is_file()
+
+
+def test_the_gap_is_the_least_of_one_group_less_the_most_of_the_other():
+    (part,) = STUDY.claims[0].measure(made_up(0.5, 0.8)).parts
+    assert (part.name, part.low, part.needed) == ("gap between the two groups", 0.1, False)
+    assert part.estimate.values == pytest.approx((0.3, 0.31, 0.32))
+    assert (COMPOSE, FAIL) == (("blue", "cyan", "purple"), ("brown", "gray", "green", "red"))

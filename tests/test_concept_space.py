@@ -8,21 +8,37 @@ from functools import partial
 import pytest
 import torch
 from figure_reader import drawn
+from level_rows import regions
 from tiny import QUIET
 
 from recombine.analysis.claims import assess
+from recombine.analysis.concept_order import (
+    by_net,
+    crossing,
+    log_ratio,
+    predicted_lead,
+    rank,
+    right_orders,
+    seed_leads,
+    seed_ranks,
+    seed_right_orders,
+    shared,
+)
 from recombine.analysis.concepts import (
     Curves,
+    Outcome,
     begins,
     dip,
     falls,
     halfway,
+    late,
     learned,
     ratio,
     rise,
     smoothed,
     speed,
 )
+from recombine.analysis.prompted import Prompted, line
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.overrides import override
@@ -427,3 +443,151 @@ def test_facts_and_jobs_name_the_same_variants():
     assert STUDY.describe(SMOKE)["levels"] == {"00": 0, "01": 0, "10": 0, "11": 1}
     extra = replace(SMOKE, extra_seeds=2)
     assert len(STUDY.jobs(extra, 1)) - len(jobs) == 2
+
+
+# ---- numbers of curves and outcomes made by hand
+
+
+def outcome(times: dict[str, dict[int, float]], rates: dict | None = None, **facts) -> Outcome:
+    """One variant whose learning times are given."""
+    about = {"net": "U-Net", "color_signal": 0.2, "size_signal": 0.4} | facts
+    made = Outcome(about, {}, {("pixels", f): a for f, a in (rates or {}).items()})
+    made.known.update(times)
+    return made
+
+
+def test_a_lead_is_a_log_ratio_and_one_who_never_learns_comes_last():
+    inf = math.inf
+    assert log_ratio(800.0, 200.0) == pytest.approx(math.log(4))
+    assert log_ratio(0.5, 0.1) == 0.0
+    assert [log_ratio(*x) for x in ((inf, inf), (inf, 3.0), (3.0, inf))] == [0.0, inf, -inf]
+
+
+def test_orders_and_ranks_of_outcomes():
+    def world(color, size, *at):
+        times = {"color": dict(enumerate(at)), "size": {0: 100.0, 1: 100.0}}
+        made = outcome(times, {"color": color, "size": size})
+        line = torch.tensor([0.0, 1000.0])
+        return replace(made, runs={s: Curves(line, {}, line, line, {}) for s in (0, 1)})
+
+    some = [world(2.0, 1.0, 50.0, 400.0), world(1.0, 2.0, 200.0, 200.0)]
+    assert right_orders(some, "pixels") == 0.5, "the median of the first comes after size"
+    assert seed_right_orders(some, "pixels") == [1.0, 0.5]
+    assert predicted_lead(some[0], "pixels") == pytest.approx(math.log(2))
+    assert seed_leads(some[0]) == pytest.approx({0: math.log(2), 1: -math.log(4)})
+    assert rank([some[0]], "pixels") == 0.0, "two points have no rank correlation"
+    assert seed_ranks(some, "pixels") == pytest.approx([0.5**0.5, -(0.5**0.5) / 3])
+    with pytest.raises(LookupError, match=r"^no seed in common$"):
+        shared([{0: 1.0}, {1: 1.0}])
+    assert shared([{2: 1.0, 0: 1.0}, {0: 1.0, 2: 1.0, 1: 1.0}]) == [2, 0]
+
+
+def test_networks_with_three_worlds_are_enough():
+    some = [outcome({}, net=net) for net in ("a", "b", "a", "a", "b")]
+    assert list(by_net(some)) == ["a"]
+    assert list(by_net(some, 2)) == ["a", "b"]
+    with pytest.raises(LookupError, match=r"^at least 4 worlds are needed$"):
+        by_net(some, 4)
+
+
+def test_an_order_flips_between_two_worlds():
+    line = [outcome({}, color_signal=c, lead=v) for c, v in ((0.1, -1.0), (0.2, -1.0), (0.8, 3.0))]
+
+    def value(o):
+        return o.facts["lead"]
+
+    assert crossing(line, value) == pytest.approx(0.2 * 4**0.25)
+    endless = [line[0], outcome({}, color_signal=0.4, lead=math.inf)]
+    assert crossing(endless, value) == pytest.approx(0.2), "halfway in the logarithm"
+    assert crossing(line[:2], value) == "size first"
+    assert crossing(line[2:], value) == "color first"
+    assert crossing([outcome({}, lead=0.0)], value) == "color first"
+
+
+def test_a_run_without_any_step_does_not_rise_and_the_last_quarter_is_late():
+    steps = torch.tensor([0.0, 10.0])
+    assert rise(steps, steps, stretch=2.0) == 0.0
+    assert late(torch.arange(8.0)) == 6.5
+    assert late(torch.arange(3.0)) == 2.0
+    fall = dip(torch.arange(5.0), torch.tensor([0.9, 0.2, 0.5, 0.1, 0.7]), begin=1)
+    assert fall == (2.0, 0.5, 3.0, pytest.approx(0.1), pytest.approx(0.7))
+    assert fall.depth == pytest.approx(0.4)
+
+
+def test_regions_are_those_that_were_written_down(good):
+    found = {id: regions(CLAIMS[id].measure(good)) for id in ("C1", "C2", "C4", "C5", "C6")}
+    inf = math.inf
+    assert found == {
+        "C1": [
+            ("fall, color 0.1", 0.1, 1.0, False),
+            ("then, color 0.1", 0.5, 1.0, False),
+            ("fall, color 0.15", 0.1, 1.0, False),
+            ("then, color 0.15", 0.5, 1.0, False),
+        ],
+        "C2": [
+            ("rank correlation of signal and T_color", -1.0, -0.8, False),
+            (found["C2"][1][0], 1.0, inf, False),
+        ],
+        "C4": [("share of runs with overprompting >= 0.9", 0.5, 1.0, False)],
+        "C5": [
+            ("largest rise, joint / mean", 1.3, inf, False),
+            ("halfway step, joint / mean", 1.1, inf, False),
+            ("joint at the end", 0.5, 1.0, False),
+        ],
+        "C6": [
+            ("by value: blue falls", 0.2, 1.0, False),
+            ("by value: T_color, all / none masked", 1.0, inf, False),
+        ],
+    }
+    measured = CLAIMS["C1"].measure(good).measured
+    assert [measured[f"paper: {k}"] for k in ("high", "low", "after")] == [0.25, 0.05, 0.55]
+    measured = CLAIMS["C2"].measure(good).measured
+    assert (measured["paper at 0.2"], measured["paper at 0.8"]) == (15700, 3300)
+    measured = CLAIMS["C5"].measure(good).measured
+    assert (measured["paper, joint"], measured["paper, mean"]) == (0.47, 0.16)
+
+
+def test_few_signals_are_a_part_that_decides_against_the_claim():
+    rows = [r for c in (0.2, 0.4, 0.8) for r in made_up(color=c, at_color=180 / c)]
+    *_, few = CLAIMS["C2"].measure(Table(rows)).parts
+    assert (few.name, few.estimate.value, few.low) == ("colour signals", 3, 5)
+    assert verdict("C2", Table(rows)) != "supported"
+
+
+@pytest.mark.parametrize(
+    ("id", "rows", "says"),
+    [
+        ("C1", {"weak": 0}, "no weak colour signal is in the settings"),
+        ("C2", {}, "at least three colour signals are needed"),
+        ("C4", {"weak": 0}, "no run was prompted by another method"),
+        ("C4", {"weak": 1, "at_color": 1.0, "at_size": 1.0}, "the plain prompt fails in no run"),
+        ("C5", {}, "no world with three factors"),
+        ("C6", {}, "no masked captions, or none to compare them with"),
+    ],
+)
+def test_what_is_missing_is_named(id, rows, says):
+    assert assess(CLAIMS[id], Table(made_up(**rows)), "full").note == says
+
+
+def test_what_goes_back_on_the_way_is_a_part_of_its_own():
+    rows: list[dict] = []
+    for share, at, end in ((0.0, 900.0, 0.9), (0.5, 600.0, 0.95), (1.0, 1500.0, 0.2)):
+        rows += made_up(color=0.4, main=0, masked=share, at_color=at, end=end)
+    assert regions(CLAIMS["C6"].measure(Table(rows)))[2:] == [
+        ("by value: blue falls least", -0.02, math.inf, False),
+        ("by value: T_color grows least", 0.95, math.inf, False),
+    ]
+
+
+def test_prompts_of_other_methods_are_compared_where_the_plain_one_fails():
+    steps = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    lines = {"plain": (steps, torch.tensor([0.1, 0.4, 0.41, 0.9]))}
+    lines["steer"] = (steps, torch.tensor([0.2, 0.6, 0.95, 0.99]))
+    run = Prompted("v", 0, lines)
+    assert run.best_while_plain_fails("steer") == pytest.approx(0.6)
+    assert run.best_while_plain_fails("patch") is None
+    assert run.reaches("steer") == pytest.approx(2 + 0.2 / 0.35)
+    rows = [{"step": 1, "p_joint": 0.9}, {"step": 9, "network_step": 5, "p_joint": 0.25},
+            {"step": 5, "p_joint": 0.5}, {"step": 4, "p_joint": 0.125}]  # fmt: skip
+    at, best = line(Table(rows), 4)
+    assert (at.tolist(), best.tolist()) == ([4, 5], [0.125, 0.5])

@@ -96,8 +96,8 @@ def signal_speeds_learning(rows: Table) -> Finding:
         Part(f"T_color falls least: ratio from {between}", steps[least], 1.0),
     ]
     if len(line) < 5:
-        few = Estimate(len(line), math.nan, math.nan, len(line), ())
-        parts.append(Part("colour signals", few, 5))
+        few = Estimate(float(len(line)), math.nan, math.nan, len(line), ())
+        parts.append(Part("colour signals", few, 5.0))
     measured = {f"T_color at {o.facts['color_signal']:g}": o.time("color") for o in line}
     return Finding(tuple(parts), shown(measured | {"paper at 0.2": 15700, "paper at 0.8": 3300}))
 
