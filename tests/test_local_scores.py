@@ -10,7 +10,8 @@ import torch
 from tiny import QUIET
 
 from recombine.analysis.claims import assess
-from recombine.analysis.table import Table
+from recombine.analysis.frames import pl
+from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.ties import marginal_distance, total_correlation
 from recombine.overrides import override
@@ -133,3 +134,94 @@ def test_the_distance_of_marginals_is_their_total_variation():
     assert marginal_distance(a, b) == marginal_distance(b, a) == pytest.approx(0.25)
     assert marginal_distance(a, a.flip(0)) == 0
     assert marginal_distance(torch.zeros(3).int(), torch.full((3,), 4).int()) == 1
+
+
+SHIPPED = read_table(Path(__file__).parents[1] / "results" / "local-scores" / "rows.parquet")
+CLAIMS = {c.id: c for c in STUDY.claims}
+
+
+def changed(where: dict, column: str, value: float) -> Table:
+    """The shipped rows with another value in some of them."""
+    some = pl.all_horizontal(pl.col(name) == v for name, v in where.items())
+    return SHIPPED.with_columns(pl.when(some).then(value).otherwise(pl.col(column)).alias(column))
+
+
+CPC, NO_CPC = ({"kind": "locality", "law": law} for law in ("CPC", "no CPC"))
+
+
+def ties(source: str) -> dict:
+    return {"kind": "ties", "source": source}
+
+
+def lamp(background: str) -> dict:
+    return {"kind": "lamps", "background": background}
+
+
+@pytest.mark.parametrize(
+    ("id", "check", "where", "column", "inside", "outside"),
+    [
+        ("L1", 0, CPC, "worst_pixel", 1e-9, 1.1e-9),
+        ("L1", 1, CPC, "worst_condition", 1e-9, 1.1e-9),
+        ("L2", 0, NO_CPC, "worst_pixel", 1.1e-6, 1e-6),
+        ("L2", 0, NO_CPC, "pixel_share", 0.051, 0.05),
+        ("L2", 0, {"kind": "interaction", "law": "no CPC"}, "size", 1.1e-3, 1e-3),
+        ("L2", 1, {"kind": "interaction", "law": "its best LCS"}, "size", 1e-9, 1.1e-9),
+        ("L3", 1, {"kind": "kl"}, "ratio", 1.0199, 1.021),
+        ("L3", 1, {"kind": "kl"}, "ratio", 0.9801, 0.979),
+        ("L4", 0, {"kind": "cosine", "case": "CPC"}, "cosine", -1e-9, -1.1e-9),
+        ("L4", 0, {"kind": "cosine", "case": "CPC, rotated"}, "cosine", 1e-9, 1.1e-9),
+        ("L4", 1, {"kind": "cosine", "case": "linked, no CPC"}, "cosine", 1e-9, 1.1e-9),
+        ("L4", 1, {"kind": "linked"}, "bits", 0.011, 0.01),
+        ("L4", 1, {"kind": "linked"}, "pixel_share", 0.011, 0.01),
+        ("L4", 2, {"kind": "cosine", "case": "CPC, skewed"}, "cosine", 0.11, 0.1),
+        ("L5", 0, lamp("empty"), "all_lit", 0.95, 0.949),
+        ("L5", 1, lamp("empty, cluttered"), "all_lit", 0.95, 0.949),
+        ("L5", 2, lamp("average, cluttered"), "all_lit", 0.95, 0.949),
+        ("L5", 3, lamp("average"), "all_lit", 0.05, 0.051),
+        ("L6", 0, {"kind": "exact"}, "off", 1e-9, 1.1e-9),
+        ("L6", 0, {"kind": "mismatch", "map": "identity"}, "off", 1e-6, 1.1e-6),
+        ("L6", 0, {"kind": "mismatch", "map": "rotation"}, "off", 1e-6, 1.1e-6),
+        ("L6", 1, {"kind": "mismatch", "map": "skew"}, "off", 1.1e-2, 1e-2),
+        ("L6", 1, {"kind": "mismatch", "map": "swirl"}, "off", 1.1e-2, 1e-2),
+        ("L6", 1, {"kind": "map", "map": "swirl"}, "exact", 0.0, 1.0),
+        ("L6", 1, {"kind": "map", "map": "skew"}, "composed", 1.0, 0.0),
+    ],
+)
+def test_a_check_holds_up_to_its_edge_and_not_beyond(id, check, where, column, inside, outside):
+    def holds(value: float) -> list[bool]:
+        return [c.holds for c in CLAIMS[id].measure(changed(where, column, value)).parts]
+
+    assert all(holds(inside))
+    assert [i for i, held in enumerate(holds(outside)) if not held] == [check]
+
+
+def test_local_samples_share_less_than_a_tenth_of_the_bits_and_joint_ones_most():
+    data = min(SHIPPED.where(**ties("data")).column("bits"))
+    for source, inside, outside in (
+        ("best LCS", 0.099, 0.101),
+        ("best LCS", -0.099, -0.101),
+        ("block net", 0.099, 0.101),
+        ("joint", 0.71, 0.69),
+    ):
+        held = [
+            CLAIMS["L2"].measure(changed(ties(source), "bits", share * data)).parts[1].holds
+            for share in (inside, outside)
+        ]
+        assert held == [True, False], source
+
+
+def test_a_kl_that_does_not_fall_is_noticed():
+    rows = changed({"kind": "kl"}, "kl", 0.1)
+    falls, within = CLAIMS["L3"].measure(rows).parts
+    assert (falls.holds, within.holds) == (False, True)
+    levels = SHIPPED.where(kind="kl")
+    seeds = len(levels.unique("seed"))
+    assert CLAIMS["L3"].measure(rows).measured["rises of KL with noise"] == len(levels) - seeds
+    measured = CLAIMS["L3"].measure(SHIPPED).measured
+    assert measured["reference (another mixture, sigma .3): KL"] == 0.1009
+    assert measured["reference: half the score error above it"] == 0.1002
+
+
+def test_rows_that_are_missing_are_named():
+    with pytest.raises(LookupError, match=r"^no rows with worst_pixel$"):
+        CLAIMS["L1"].measure(Table([{"kind": "kl"}]))

@@ -1,20 +1,25 @@
 """Swing-by: settings that work and settings that do not, experiments, claims from rows, figures."""
 
 import json
+import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from figure_reader import drawn
 
 from recombine.analysis.claims import assess
-from recombine.analysis.table import Table
+from recombine.analysis.frames import pl
+from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError
+from recombine.metrics.intervals import wilson
 from recombine.overrides import override
 from recombine.pipeline.job import digest_of
 from recombine.plots.swing_by import story, trajectory
 from recombine.runs.swing_by import rows_of
 from recombine.studies.swing_by import STUDY, SwingBy, runs, settings
+from recombine.studies.swing_by_claims import apart, flips, is_near, share_of
 from recombine.theory import flow, sim, swing_by_flows, swing_by_laws, swing_by_own
 from recombine.theory.sim import IdentityMapping
 from recombine.theory.swing_by_rows import POINTS, REFERENCE
@@ -176,3 +181,134 @@ def test_figures_of_odd_settings(smoke, tmp_path):
 def test_scales_differ_only_in_size():
     full = replace(settings("full"), flow_seeds=600, mlp_seeds=64, grid=41)
     assert full == settings("laptop") == SwingBy()
+
+
+SHIPPED = read_table(Path(__file__).parents[1] / "results" / "swing-by" / "rows.parquet")
+
+
+def changed(where: dict, column: str, value: float) -> Table:
+    """The shipped rows with another value in some of them."""
+    some = pl.all_horizontal(pl.col(name) == v for name, v in where.items())
+    return SHIPPED.with_columns(pl.when(some).then(value).otherwise(pl.col(column)).alias(column))
+
+
+@pytest.mark.parametrize(
+    ("id", "check", "where", "column", "inside", "outside"),
+    [
+        ("T2", 0, {"kind": "t2"}, "error", 0.9e-10, 1e-10),
+        ("T2", 0, {"kind": "t2"}, "gap", 0.9e-10, 1e-10),
+        ("T2", 1, {"kind": "t2"}, "ratio", 2 + 0.9e-9, 2 + 1.1e-9),
+        ("T2", 1, {"kind": "t2"}, "ratio", 2 - 0.9e-9, 2 - 1.1e-9),
+        ("T3", 0, {"kind": "t3.exact"}, "error", 0.9e-8, 1e-8),
+        ("T6", 1, {"kind": "t6.summary"}, "end", 0.9e-3, 1e-3),
+        ("T6", 2, {"kind": "t6.summary"}, "train_rise", 0.9e-12, 1e-12),
+        ("T7", 0, {"kind": "t7", "why": "rho <= 0"}, "rise", 0.9e-4, 1e-4),
+        ("T7", 1, {"kind": "t7", "why": "one layer"}, "rise", 0.9e-4, 1e-4),
+        ("T7", 2, {"kind": "t7", "why": "zero mean, width >= 64"}, "rise", 0.9e-4, 1e-4),
+        ("T7", 3, {"kind": "t7", "why": "sigma >= 2"}, "rise", 0.9e-4, 1e-4),
+        ("T9", 2, {"kind": "t9.listed", "variant": "A"}, "descents", 3, 2),
+        ("T10", 0, {"kind": "t6.summary"}, "rise", 0.011, 0.01),
+        ("T10", 0, {"kind": "t6.summary"}, "train_rise", 0.9e-3, 1e-3),
+        ("T10", 1, {"kind": "t12", "depth": 4, "d": 3}, "largest", 0.011, 0.01),
+        ("T10", 1, {"kind": "t12", "depth": 4, "d": 3}, "train_rise", 0.9e-3, 1e-3),
+        ("T11", 0, {"kind": "t11"}, "apart_max", 0.019, 0.02),
+        ("T11", 1, {"kind": "t11"}, "same", 0.951, 0.95),
+        ("T13", 0, {"kind": "t13", "net": "one layer"}, "share", 0.92, 0.919),
+        ("T13", 1, {"kind": "t13", "net": "two layers, ReLU"}, "share", 0.92, 0.919),
+        ("T14", 0, {"kind": "t14.fig5", "variant": "A"}, "rise", 0.0019, 0.002),
+        ("T14", 0, {"kind": "t14.fig5", "variant": "A^2"}, "rise", 0.0524, 0.053),
+        ("T14", 0, {"kind": "t14.fig5", "variant": "A^2"}, "rise", 0.0476, 0.047),
+        ("T14", 1, {"kind": "t14.fig10", "update": "W recurrence"}, "w11", -0.1, 0.0),
+        ("T14", 1, {"kind": "t14.fig10", "update": "U update"}, "w11", 0.1, 0.0),
+        ("T14", 1, {"kind": "t14.fig10", "update": "U update"}, "w11_end", 1.009, 1.011),
+        ("T14", 1, {"kind": "t14.fig10", "update": "U update"}, "w11_end", 0.991, 0.989),
+        ("T14", 2, {"kind": "t14.cone", "update": "U update"}, "outside", 0.0, 0.1),
+        ("T14", 2, {"kind": "t14.cone", "update": "W recurrence"}, "outside", 0.1, 0.0),
+    ],
+)
+def test_a_check_holds_up_to_its_edge_and_not_beyond(id, check, where, column, inside, outside):
+    def holds(value: float) -> list[bool]:
+        parts = CLAIMS[id].measure(changed(where, column, value)).parts
+        return [getattr(part, "holds", True) for part in parts]
+
+    assert holds(inside)[check]
+    assert [i for i, held in enumerate(holds(outside)) if not held] == [check]
+
+
+@pytest.mark.parametrize(
+    ("id", "where", "column", "beside", "share"),
+    [
+        ("T3", {"kind": "t3.sgd", "bias": 0}, "steps", "expected", 0.05),
+        ("T5", {"kind": "t5", "model": "one layer"}, "slope", "expected", 0.02),
+        ("T5", {"kind": "t5", "model": "two layers"}, "slope", "expected", 0.02),
+        ("T8", {"kind": "t8"}, "half", "law", 0.02),
+    ],
+)
+def test_measured_times_and_slopes_lie_so_near_to_the_law(id, where, column, beside, share):
+    some = pl.all_horizontal(pl.col(name) == v for name, v in where.items())
+    for factor, expected in ((1 + 0.9 * share, True), (1 - 0.9 * share, True),
+                             (1 + 1.1 * share, False), (1 - 1.1 * share, False)):  # fmt: skip
+        value = pl.when(some).then(pl.col(beside) * factor).otherwise(pl.col(column))
+        rows = SHIPPED.with_columns(value.alias(column))
+        assert all(check.holds for check in CLAIMS[id].measure(rows).parts) is expected, factor
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "slack"),
+    [
+        ("low", 0.1315, 1e-4),
+        ("low_t", 1.73, 0.01),
+        ("high", 0.1635, 1e-4),
+        ("high_t", 3.31, 0.01),
+        ("w12_peak", 0.1015, 1e-4),
+        ("w22_at_peak", 0.758, 1e-3),
+    ],
+)
+def test_every_digit_of_the_reference_run_counts(name, wanted, slack):
+    for off, holds in ((-0.9, True), (0.9, True), (-1.1, False), (1.1, False)):
+        rows = changed({"kind": "t6.summary"}, name, wanted + off * slack)
+        assert CLAIMS["T6"].measure(rows).parts[0].holds is holds, off
+    assert CLAIMS["T6"].measure(SHIPPED).measured[f"{name}_expected"] == wanted
+
+
+def test_the_error_of_the_second_moment_is_bounded_and_does_not_grow():
+    def holds(**by_size: float) -> bool:
+        rows = [{"kind": "t1", "case": case, "n": int(n[1:]), "scaled": x, "error": x}
+                for case in "ab" for n, x in by_size.items()]  # fmt: skip
+        (check,) = CLAIMS["T1"].measure(Table(rows)).parts
+        return check.holds
+
+    assert holds(n10=2.0, n1000=3.9)
+    assert not holds(n10=2.0, n1000=4.0)
+    assert holds(n10=4.9, n1000=1.0)
+    assert not holds(n10=5.0, n1000=1.0)
+
+
+def test_an_order_flips_between_two_steps_of_a_sweep():
+    line = [(1.0, 2, 3.0, 1.0), (3.0, 1, 2.0, 2.5), (2.0, 2, 2.5, 2.0)]
+    rows = Table([dict(zip(("sigma1", "first", "t1", "t2"), r, strict=True)) for r in line])
+    assert flips(rows) == [2.5]
+    law = CLAIMS["T4"].measure(SHIPPED).measured["flip_law"]
+    assert law == pytest.approx(1.22576, abs=1e-5)
+
+
+def test_shares_of_starts_have_their_regions():
+    found = {id: CLAIMS[id].measure(SHIPPED).parts[:2] for id in ("T9", "T12")}
+    assert {id: [(p.name, p.low, p.high) for p in parts] for id, parts in found.items()} == {
+        "T9": [
+            ("starts with three descents, A", 0.1, 0.26),
+            ("starts with three descents, A^2", 0.49, 0.69),
+        ],
+        "T12": [
+            ("depth 4 - depth 1, at d = 3", 0.0, math.inf),
+            ("d = 2 - d = 64, at depth 4", 0.0, math.inf),
+        ],
+    }
+    many, few = {"share": 0.5, "seeds": 20}, {"share": 0.25, "seeds": 8}
+    gap, a, b = apart(many, few), share_of(many), share_of(few)
+    assert (gap.value, gap.low, gap.high, gap.n) == (0.25, a.low - b.high, a.high - b.low, 8)
+    assert (a.low, a.high) == wilson(10, 20)
+
+
+def test_near_is_within_a_share_and_nothing_is_near_to_none():
+    assert [is_near(x, -2.0, 0.25) for x in (-2.5, -1.5, -2.6, None)] == [True, True, False, False]
