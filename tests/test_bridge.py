@@ -297,3 +297,47 @@ def test_attention_weights_are_those_that_torch_adds_values_with(options):
     weights = attention_weights(query, key, value, **options)
     expected = torch.nn.functional.scaled_dot_product_attention(query, key, value, **options)
     torch.testing.assert_close(weights @ value.repeat_interleave(4 // heads, 1), expected)
+
+
+class Fails:
+    """A pipeline that raises."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __call__(self, prompt, generator, output_type):
+        raise self.error
+
+
+def test_what_a_pipeline_raises_is_one_line_and_a_line_of_ours_stays():
+    with pytest.raises(UsageError) as caught:
+        sampler(Fails(RuntimeError("no\n" + "x" * 300)), TEMPLATE)(LABELS, 1, seed=0)
+    line = f"Fails: fails on 'a large red circle': RuntimeError: no {'x' * 197}"
+    assert str(caught.value) == line
+    with pytest.raises(UsageError, match=r"^ours$"):
+        sampler(Fails(UsageError("ours")), TEMPLATE)(LABELS, 1, seed=0)
+
+
+class Paints:
+    """A pipeline that notes how it was called and paints numbers outside [0, 1], too."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, prompt, generator, output_type, clean_caption=True):
+        noise = [float(torch.rand((), generator=g)) for g in generator]
+        self.calls.append((prompt, noise, output_type, clean_caption))
+        self.images = [np.array([[[-1.0, 0.5, 2.0]]])] * len(prompt)
+        return self
+
+
+def test_pictures_are_drawn_sixteen_at_a_time_each_from_its_own_stream():
+    pipe = Paints()
+    images = sampler(pipe, "{a}")([{"a": "x"}, {"a": "y"}], 9, seed=3)
+    assert images.shape == (18, 1, 1, 3)
+    assert images[0, 0, 0].tolist() == [0, 128, 255]
+    assert [len(prompts) for prompts, *_ in pipe.calls] == [16, 2]
+    assert pipe.calls[0][0] == ["x"] * 9 + ["y"] * 7
+    assert pipe.calls[0][2:] == ("np", False)
+    noise = [n for _, some, *_ in pipe.calls for n in some]
+    assert noise == [float(torch.rand((), generator=seeded(3, "pipeline", i))) for i in range(18)]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -191,3 +192,24 @@ def test_every_change_gives_a_recipe_that_can_run(change):
     points = made.evaluation.checkpoints
     if isinstance(points, tuple):
         assert 0 <= min(points) <= max(points) == made.train.steps
+
+
+def test_kept_samples_are_bytes_of_one_array_and_anything_else_is_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    images = torch.tensor([-1.0, 0.0, 0.5, 1.0, 2.0]).reshape(1, 1, 1, 1, 5)
+    write_kept(path, images)
+    assert (read_kept(path) * 255).flatten().tolist() == pytest.approx([0, 0, 128, 255, 255])
+    first = path.read_bytes()
+    write_kept(path, images)
+    assert path.read_bytes() == first, "equal samples are equal files"
+    path.write_bytes(b"no")
+    with pytest.raises(UsageError, match="holds no kept samples"):
+        read_kept(path)
+    for odd in (
+        {"images": np.zeros((1, 1, 1, 5), np.uint8)},
+        {"images": np.zeros((1,) * 5)},
+        {"x": [1]},
+    ):
+        np.savez(path, **odd)
+        with pytest.raises(UsageError, match="holds no kept samples"):
+            read_kept(path)

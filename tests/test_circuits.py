@@ -534,3 +534,8 @@ def test_thresholds_go_from_a_thousandth_to_one():
     assert sweep(rows, "maskgit")[:, 0].tolist() == [1.0, 1.0]
     assert paper_mean("maskgit") == pytest.approx(7.7 / 12)
     assert paper_mean("jepa") == pytest.approx(6.28 / 12)
+
+
+def test_a_network_without_attention_has_no_heads():
+    with pytest.raises(LookupError, match="Sequential has no attention"):
+        heads_of(nn.Sequential(nn.Linear(2, 2)))

@@ -13,7 +13,7 @@ from recombine.config import UsageError, digest, from_json, to_json
 from recombine.rng import seeded
 from recombine.worlds.datasets.clevr_objects import open_clevr
 from recombine.worlds.scenes.clevr import Clevr
-from recombine.worlds.scenes.scene import COLORS, MATERIALS, SHAPES, SIZES, SceneSource
+from recombine.worlds.scenes.scene import COLORS, MATERIALS, MOST, SHAPES, SIZES, SceneSource
 from recombine.worlds.scenes.scenes import Scenes
 
 SPOT = (255, 0, 0)
@@ -285,3 +285,17 @@ def test_wrong_arguments_are_named(root):
         Clevr.open(root, counts=(5, 6))
     with pytest.raises(ValueError, match="between 16 and 1024"):
         Clevr.open(root, size=4)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"size": 15}, "size=15: must lie between 16 and 1024"),
+    ({"size": 1025}, "size=1025: must lie between 16 and 1024"),
+    ({"counts": (3, MOST + 1)}, f"counts=[3, {MOST + 1}]: numbers of objects from 0 to {MOST}"),
+    ({"counts": (-1,)}, f"counts=[-1]: numbers of objects from 0 to {MOST}"),
+    ({"limit": 0}, "limit=0: at least one picture is needed"),
+])  # fmt: skip
+def test_impossible_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Clevr("nowhere", **settings)
+    assert Clevr("nowhere", size=16, counts=(0, MOST), limit=1).limit == 1
+    assert Clevr("nowhere", size=1024).view == "crop"

@@ -6,7 +6,14 @@ from tiny import QUIET
 
 from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.counting import real_counts, tally
-from recombine.metrics.detector import Detector, DetectorNet, apparent, target
+from recombine.metrics.detector import (
+    Detector,
+    DetectorNet,
+    apparent,
+    check_detector,
+    noisy,
+    target,
+)
 from recombine.metrics.heat import NEAR, ROOM, bells, heat_loss, peaks
 from recombine.overrides import override
 from recombine.pipeline.executor import obtain
@@ -182,3 +189,27 @@ def test_pictures_are_read_one_by_one(detector):
 def test_a_trained_detector_comes_back_from_disk_the_same(root, detector):
     again = dict(RUN.open(Work(RUN, root, QUIET)).net.named_parameters())
     assert all(torch.equal(p, again[k]) for k, p in detector.net.named_parameters())
+
+
+@pytest.mark.parametrize(("width", "noise", "worn", "message"), [
+    (8, 0.1, -0.1, "worn=-0.1: the share of pictures with faults, between 0 and 1"),
+    (8, 0.1, 1.1, "worn=1.1: the share of pictures with faults, between 0 and 1"),
+    (0, 0.1, 0.5, "width 0 must be a positive multiple of 8"),
+    (12, 0.1, 0.5, "width 12 must be a positive multiple of 8"),
+    (8, 1.1, 0.5, "noise 1.1 must lie between 0 and 1"),
+    (8, -0.1, 0.5, "noise -0.1 must lie between 0 and 1"),
+])  # fmt: skip
+def test_impossible_detectors_are_refused(width, noise, worn, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        check_detector(width, noise, worn)
+    for end in (0.0, 1.0):
+        check_detector(8, end, end)
+
+
+def test_noise_has_its_own_strength_in_each_picture():
+    images = torch.full((200, 1, 16, 16), 0.5)
+    spread = (noisy(images, 0.1, seeded("noise")) - 0.5).flatten(1).std(1)
+    assert 0.095 < spread.max() < 0.115
+    assert spread.min() < 0.005
+    assert abs(float(spread.mean()) - 0.05) < 0.005
+    assert torch.equal(noisy(images, 0.0, seeded(0)), images)

@@ -17,8 +17,8 @@ from recombine.analysis.features import (
 )
 from recombine.analysis.table import Table, read_table
 from recombine.api import run
-from recombine.bridge.measures import Concepts, FeatureMeasure
-from recombine.bridge.text import EachWord, Encoded, Segment, texts
+from recombine.bridge.measures import Concepts, FeatureMeasure, _flat
+from recombine.bridge.text import EachWord, Encoded, Segment, Tokens, texts, word_tokens
 from recombine.objectives.process import Flow
 from recombine.overrides import override
 from recombine.pipeline.job import Work
@@ -224,3 +224,61 @@ def test_captions_just_learned_are_enough_and_rows_must_be_there():
     for kind, measure in (("pixels", pixels_are_local), ("word", words_act_alike)):
         with pytest.raises(LookupError, match=f"^no rows of kind '{kind}'$"):
             measure(rows)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"places": ((0.5, 0.5),)}, "places: two are compared, not 1"),
+    ({"concepts": (Concepts("a", ("x", "y")),)},
+     "concepts: two categories or more, of two prompts or more each"),
+    ({"concepts": (Concepts("a", ("x", "y")), Concepts("b", ("x",)))},
+     "concepts: two categories or more, of two prompts or more each"),
+    ({"prompt": " "}, "prompt and times must not be empty"),
+    ({"times": ()}, "prompt and times must not be empty"),
+    ({"pictures": 0}, "pictures must be positive, not 0"),
+    ({"pixels": 0}, "pixels must be positive, not 0"),
+    ({"draws": 0}, "draws must be positive, not 0"),
+    ({"steps": -1}, "steps must be positive, not -1"),
+])  # fmt: skip
+def test_impossible_measures_are_refused(settings, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        FeatureMeasure(**settings)
+    FeatureMeasure(pictures=1, pixels=1, draws=1, steps=1)
+
+
+def test_the_defaults_of_the_measure_are_the_studys():
+    made = FeatureMeasure()
+    assert (made.pictures, made.pixels, made.draws, made.steps) == (8, 4, 10, 25)
+    assert (made.times, made.high, made.side, made.seed) == ((0.1, 0.3, 0.5, 0.7, 0.9), 0.95, 0, 0)
+    assert made.places == ((0.25, 0.5), (0.75, 0.5))
+
+
+def test_many_tokens_are_averaged_over_neighbours_down_to_256():
+    tokens = torch.arange(512.0)[:, None].expand(512, 2)
+    flat = _flat(tokens)
+    assert flat.shape == (512,)
+    assert flat[:2].tolist() == [0.5, 2.5]
+    assert torch.equal(_flat(tokens[:256]), tokens[:256].flatten())
+    assert _flat(torch.zeros(2, 300, 3)).shape == (1800,)
+
+
+def test_rows_and_empty_prompts_of_texts():
+    halves = Halves()
+    text = halves.text(["left right", "both"])
+    assert text.encoded.rows(torch.tensor([1])).embeds.tolist() == [text.encoded.embeds[1].tolist()]
+    assert text.encoded.rows(torch.tensor([1])).pooled is None
+    null = text.null()
+    assert not null.present.any()
+    assert not null.encoded.embeds.any()
+    assert text.present.tolist() == [[True, True], [True, False]]
+    assert text.tokens[0].tolist() == [[True, False, False, False], [False, True, False, False]]
+
+
+def test_a_words_tokens_are_counted_from_the_prompt_up_to_it():
+    class Letters:
+        """A token opens the text, one closes it, and each letter is one."""
+
+        def __call__(self, prompt):
+            return Tokens(["<", *prompt.replace(" ", ""), ">"])
+
+    found = word_tokens("ab c def", (Segment(Letters(), 1, 5),), 8)
+    assert [row.nonzero().flatten().tolist() for row in found] == [[2, 3], [4], [5]]

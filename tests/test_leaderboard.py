@@ -10,7 +10,7 @@ from test_evaluate import UNSEEN, colour_probe
 from tiny import QUIET
 
 from recombine.config import UsageError
-from recombine.scoring.leaderboard import leaderboard, lines
+from recombine.scoring.leaderboard import Entry, changes_of_rank, leaderboard, lines
 from recombine.scoring.probes import function_probe
 
 
@@ -65,3 +65,59 @@ def test_a_folder_without_submissions_or_board_is_one_line(tmp_path):
     (tmp_path / "board.json").write_text(json.dumps({"data": "real"}))
     with pytest.raises(UsageError, match="holds no submission"):
         leaderboard(tmp_path, runtime=QUIET, find=both)
+
+
+def test_a_board_needs_a_world_or_data(tmp_path):
+    for odd in ([], {"title": "x"}):
+        (tmp_path / "board.json").write_text(json.dumps(odd))
+        with pytest.raises(UsageError, match=r"board\.json: needs 'world' or 'data'$"):
+            leaderboard(tmp_path, runtime=QUIET)
+
+
+def placed(name: str, **means: float | None) -> Entry:
+    def level(mean):
+        n = 0 if mean is None else 10
+        return {"mean": mean, "low": 0.25, "high": 0.75, "n": n}
+
+    return Entry(name, {}, 10, "d", {p: {0: level(1.0), 1: level(m)} for p, m in means.items()})
+
+
+def test_changes_of_rank_count_beyond_a_twentieth():
+    moved = [placed("a", p=0.9, q=0.1), placed("b", p=0.5, q=0.5)]
+    assert changes_of_rank(moved, ["p", "q"]) == ["by the probe q instead of p: a from 1 to 2"]
+    near = [placed("a", p=0.52, q=0.50), placed("b", p=0.5, q=0.52)]
+    assert changes_of_rank(near, ["p", "q"]) == []
+    both = [placed("a", p=0.9, q=0.5), placed("b", p=0.5, q=0.9)]
+    assert changes_of_rank(both, ["p", "q"]) == [
+        "by the probe q instead of p: a from 1 to 2, b from 2 to 1"
+    ]
+
+
+def test_the_table_is_ranked_by_the_furthest_level_of_each_probe():
+    made = lines([placed("a", p=0.2), placed("bee", p=0.9), placed("c", p=None)])
+    assert made[0] == "p probe  seen" + " " * 18 + "level 1" + " " * 15
+    assert [line.split()[0] for line in made[1:]] == ["bee", "a", "c"]
+    assert made[1] == "bee      1.00 (0.25 to 0.75)   0.90 (0.25 to 0.75)   "
+    assert made[3] == "c        1.00 (0.25 to 0.75)   –" + " " * 21
+    assert placed("a", p=None).mean("p", 1) == placed("a", p=0.2).mean("p", 7) == -1.0
+    assert placed("a", p=0.2).name == "a"
+
+
+def test_a_leaderboard_leaves_rows_digests_and_says_which_it_scores(board, tmp_path, capsys):
+    (board / "board.json").write_text(json.dumps({"data": "real", "probe_steps": 7}))
+    asked = []
+
+    def find(probe, reference, steps, *rest):
+        asked.append((probe, steps))
+        return both(probe, reference)
+
+    entries = leaderboard(board, tmp_path / "out", device="cpu", find=find)
+    assert capsys.readouterr().err.splitlines() == ["leaderboard: blind", "leaderboard: good"]
+    assert asked == [("", 7)]
+    facts = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
+    assert list(facts["entries"]) == ["blind", "good"]
+    assert facts["entries"]["good"]["pictures"] == entries[1].pictures == 24
+    assert len(facts["seen"]) == 5
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "Which models compose?" in page
+    assert page.index("the good one") < page.index("the blind one")

@@ -225,3 +225,11 @@ def test_a_kl_that_does_not_fall_is_noticed():
 def test_rows_that_are_missing_are_named():
     with pytest.raises(LookupError, match=r"^no rows with worst_pixel$"):
         CLAIMS["L1"].measure(Table([{"kind": "kl"}]))
+
+
+def test_ties_of_known_labels():
+    a, b = torch.tensor([0, 0, 1, 2, 2]), torch.tensor([0, 1, 1, 3, 3])
+    assert marginal_distance(a, b) == pytest.approx(0.6)
+    assert marginal_distance(a, a) == 0
+    tied = torch.tensor([[0, 0], [0, 0], [1, 1], [1, 1], [0, 1]])
+    assert total_correlation(tied) == pytest.approx(0.419973, abs=1e-6)

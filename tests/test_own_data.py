@@ -159,3 +159,28 @@ def test_a_probe_learns_from_a_bounded_number_of_pictures_of_each_combination(ow
     monkeypatch.setattr(factor_probes, "EACH", 3)
     few = Pictures.of(Folder.open(own), torch.device("cpu"))
     assert few.count.tolist() == [3] * 5
+
+
+def test_pictures_are_changed_as_before():
+    images = torch.rand(2, 3, 8, 10, generator=seeded("pictures"))
+    known = {
+        "colour": (
+            [[0.28868, 0.43811, 0.7813], [0.64149, 0.18796, 0.62148]],
+            [0.0, 0.6381, 0.7176],
+        ),
+        "zoom": (
+            [[0.46228, 0.50205, 0.48631], [0.57194, 0.48418, 0.50289]],
+            [0.52536, 0.81003, 0.3895],
+        ),
+    }
+    for change, (means, corner) in known.items():
+        made = changed(images, change, seeded("change"))
+        torch.testing.assert_close(made.mean((2, 3)), torch.tensor(means), rtol=0, atol=1e-4)
+        torch.testing.assert_close(made[0, :, 0, 0], torch.tensor(corner), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("shape", "fits"), [
+    ((1, 48, 48), (48, 48)), ((3, 20, 96), (10, 48)), ((1, 4, 96), (8, 48)), ((3, 49, 49), (48, 48)),
+])  # fmt: skip
+def test_a_probe_looks_at_no_side_longer_than_48_nor_shorter_than_8(shape, fits):
+    assert fitted(torch.rand(2, *shape, generator=seeded(0))).shape == (2, 3, *fits)

@@ -29,13 +29,14 @@ from synthetic_results import (
 from recombine.analysis import paper_curves
 from recombine.analysis.table import Table, read_table, write_table
 from recombine.config import UsageError
+from recombine.report import claims as claims_table
 from recombine.report import render, training, write_site, write_study
-from recombine.report.bars import bar
+from recombine.report.bars import axis, bar
 from recombine.report.claims import NARROW, claim_files, print_claims, read_claims
 from recombine.report.page import contrast
 from recombine.report.page import real as real_accuracy
 from recombine.report.read import ClaimEntry, Factor, PartEntry, Space, StudyEntry, read_results
-from recombine.report.sheets import grid_of
+from recombine.report.sheets import grid_of, size_of
 
 OUTSIDE = re.compile(
     r"""(src|href|action|poster)\s*=\s*["']?\s*(https?:|//)|url\(\s*["']?(https?:|//)|@import""",
@@ -450,3 +451,151 @@ def test_a_mean_score_needs_all_scores_and_takes_an_interval_that_is_missing_for
     assert training.mean_score([[0.2, 0.1, 0.3], [0.4, None, None]]) == [0.3, 0.25, 0.35]
     for lacking in ([], [None], [[0.2, 0.1, 0.3], None], [[0.2, 0.1, 0.3], [None, None, None]]):
         assert training.mean_score(lacking) is None
+
+
+@pytest.mark.parametrize(("seconds", "text"), [
+    (99.94, "99.9 s"), (100, "1.7 min"), (5999, "100.0 min"), (6000, "1.7 h"), ("soon", "soon"),
+    (0, "0.0 s"), (None, "None"),
+])  # fmt: skip
+def test_durations_are_seconds_minutes_or_hours(seconds, text):
+    assert render.duration(seconds) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (9999, "9999"), (10_000, "10,000"), (-10_000, "-10,000"), (0.001, "0.001"), (False, "no"),
+    (0.00099, "9.9e-4"), (99_999.0, "1e+05"), (100_000.0, "1e5"), (0.0, "0"), ([1, 0.5], "1, 0.5"),
+    (float("inf"), "inf"), ("x", "x"), (12.34567, "12.35"),
+])  # fmt: skip
+def test_large_and_small_numbers_have_powers(value, text):
+    assert render.number(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (0.005, "0.01"), (0.00499, "0.00499"), (99.999, "100.00"), (100.0, "100"), (None, "–"),
+    (0.0, "0.00"), (-0.5, "-0.50"),
+])  # fmt: skip
+def test_short_numbers_have_two_decimals_where_that_says_enough(value, text):
+    assert render.short(value) == text
+
+
+def test_small_things_are_written_for_readers():
+    assert [render.letter(p) for p in ("A, Fig 3", "B", "About", "D", "")] == [
+        "A", "B", "About", "D", "",
+    ]  # fmt: skip
+    assert render.region((None, None)) == "anything"
+    assert render.percent(0.1234) == "12.3\u202f%"
+    assert render.percent(None) == "–"
+    assert render.kebab("partly supported") == "partly-supported"
+    assert render.script_json({"a": "</script>&"}) == '{"a":"\\u003c/script\\u003e\\u0026"}'
+    assert render.pretty({"ä": 1}) == '{\n  "ä": 1\n}'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        render.script_json(float("nan"))
+    assert render.widget("../x", "") is None
+    assert render.widget("nothing-here", "") is None
+
+
+def test_prose_is_paragraphs_and_lists():
+    assert render.prose("a `b` <c>\n d\n\n- e\n- f") == (
+        "<p>a <code>b</code> &lt;c&gt; d</p>\n<ul><li>e</li><li>f</li></ul>"
+    )
+    assert render.prose(None) == ""
+
+
+@pytest.mark.parametrize(("values", "ends"), [
+    ([0.0, 1.0, None], (0.0, 1.0)), ([-0.1, 0.5], (-1.0, 1.0)), ([-1.0, 1.0], (-1.0, 1.0)),
+    ([-2.0, 1.0], (-2.2, 1.0)), ([0.0, 2.0], (0.0, 2.2)), ([-2.0, 4.0], (-2.2, 4.4)),
+])  # fmt: skip
+def test_an_axis_fits_rates_differences_and_counts(values, ends):
+    assert axis(values) == pytest.approx(ends)
+
+
+def test_zero_is_marked_only_inside_an_axis():
+    count = bar(entry("K", 3.0, (-1.0, 4.0), (None, 2.0)))
+    assert (count.low, count.high) == pytest.approx((-1.1, 4.4))
+    assert count.zero == pytest.approx(20)
+    assert count.region[0] == 0
+    assert count.region[1] == pytest.approx(100 * 3.1 / 5.5, abs=0.01)
+
+
+def test_webp_sizes_are_read_from_the_first_bytes(tmp_path):
+    for name, how in (("lossy", {}), ("lossless", {"lossless": True})):
+        Image.new("RGB", (37, 21), (9, 8, 7)).save(tmp_path / name, "webp", **how)
+        assert size_of(tmp_path / name) == (37, 21)
+    Image.new("RGBA", (300, 2), (9, 8, 7, 100)).save(tmp_path / "extended", "webp")
+    assert size_of(tmp_path / "extended") == (300, 2)
+    path = tmp_path / "none"
+    path.write_bytes(b"RIFF" + b"x" * 40)
+    with pytest.raises(UsageError, match="is not a readable WebP picture"):
+        size_of(path)
+    with pytest.raises(UsageError, match="there is no such file"):
+        size_of(tmp_path / "nowhere")
+
+
+def test_a_sheet_has_square_cells_up_to_a_fiftieth(tmp_path):
+    (tmp_path / "samples").mkdir()
+
+    def grid(width: int, height: int, rows: int):
+        Image.new("RGB", (width, height)).save(tmp_path / "samples" / "a.webp")
+        return grid_of(tmp_path, "a.webp", rows)
+
+    assert (grid(200, 400, 4).columns, grid(200, 400, 4).cell) == (2, 100)
+    assert grid(202, 400, 4).columns == 2
+    for width in (203, 197, 40):
+        with pytest.raises(UsageError, match=f"{width}x400 pixels are no sheet of 4 rows"):
+            grid(width, 400, 4)
+
+
+def test_levels_must_be_whole_numbers_and_many_compositions_are_shown_from_the_most_novel_on():
+    study = StudyEntry("s", "q")
+    rows = pl.DataFrame({"composition": ["0", "1"], "level": [0.5, 1.0]})
+    with pytest.raises(
+        UsageError, match=r"^r: every accuracy row needs its level as a whole number$"
+    ):
+        training.compositions_of(study, rows, Path("r"))
+    for count, first in ((16, 0), (17, 1)):
+        codes = [f"{i}.0" for i in range(count)]
+        levels = [int(i > 3) for i in range(count)]
+        frame = pl.DataFrame({"composition": codes, "level": levels})
+        found = training.compositions_of(study, frame, Path("r"))
+        assert found[0]["level"] == first
+        assert sorted(c["row"] for c in found) == list(range(count))
+        assert {c["code"]: c["level"] for c in found} == dict(zip(codes, levels, strict=True))
+
+
+def test_names_of_compositions_are_those_of_the_space():
+    factors = [Factor("a", ["x", "y"]), Factor("b", [1, 2])]
+    assert training.name_of("01", factors) == "x 2"
+    assert [training.name_of(c, factors) for c in ("02", "011", "?")] == ["02", "011", "?"]
+    assert training.name_of("01", []) == "01"
+
+
+def test_a_folder_that_is_not_there_has_no_page(tmp_path):
+    with pytest.raises(UsageError, match="nowhere: there is no such folder"):
+        write_study(tmp_path / "nowhere")
+
+
+def test_estimates_are_written_with_interval_and_number_of_seeds():
+    claim = ClaimEntry("X1", "s", "it", "supported", estimate=0.12345, interval=(0.1, 0.98765), n=5)
+    assert claims_table.estimate(claim) == "0.123 [0.1, 0.988], n = 5"
+    claim.interval = None
+    assert claims_table.estimate(claim) == "0.123, n = 5"
+    parts = [PartEntry(str(h), "supported", holds=h) for h in (True, False, None)]
+    assert (
+        claims_table.estimate(ClaimEntry("X1", "s", "it", "smoke", parts=parts))
+        == "1 of 2 checks hold"
+    )
+    many = {f"v{i}": i / 3 for i in range(5)}
+    claim = ClaimEntry("X1", "s", "it", "smoke", measured=many)
+    assert claims_table.estimate(claim) == "v0 0; v1 0.3333; v2 0.6667; 2 more"
+    claim.measured = {"a": 1, "b": None, "c": 2}
+    assert claims_table.estimate(claim) == "a 1; b -; c 2"
+    assert claims_table.measured(ClaimEntry("X1", "s", "it", "smoke")) == "-"
+
+
+def test_quality_of_probes_is_rounded_and_needs_no_level():
+    frame = pl.DataFrame({"probe": ["cnn"], "joint": [0.123456]})
+    assert training.quality(frame, Path("r")) == [
+        {"probe": "cnn", "composition": None, "level": None, "joint": 0.1235}
+    ]
+    assert training.quality(frame.clear(), Path("r")) == []
+    assert training.refused(frame.clear(), Path("r")) == {}

@@ -1,3 +1,4 @@
+import io
 import itertools
 import os
 import re
@@ -6,15 +7,17 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from recombine.config import UsageError, digest, from_json, to_json
 from recombine.overrides import override
 from recombine.rng import seeded
+from recombine.worlds.scenes import fuse, gallery, trace
 from recombine.worlds.scenes import place as placement
 from recombine.worlds.scenes import shot as shooting
-from recombine.worlds.scenes import trace
 from recombine.worlds.scenes.camera import Camera
 from recombine.worlds.scenes.gallery import anatomy, sheet
 from recombine.worlds.scenes.masks import areas
@@ -432,3 +435,34 @@ def test_the_documented_example_runs(tmp_path, monkeypatch):
     assert blocks
     for block in blocks:
         exec(block, names)
+
+
+def test_stages_are_compiled_only_while_fusing(monkeypatch):
+    monkeypatch.setattr(fuse, "compiled", lambda function: lambda *given: ("fused", *given))
+    stage = fuse.fused(lambda solids, rays: (solids, rays))
+    assert stage(1, 2) == (1, 2)
+    assert not fuse.is_fusing()
+    with fuse.fusing():
+        assert fuse.is_fusing()
+        assert stage(1, 2) == ("fused", 1, 2)
+    assert stage(1, 2) == (1, 2)
+    with pytest.raises(ZeroDivisionError), fuse.fusing():
+        raise ZeroDivisionError
+    assert not fuse.is_fusing()
+
+
+def test_the_gallery_has_rows_of_more_and_more_objects(monkeypatch):
+    asked = []
+
+    def images(world, scene):
+        asked.append((world.size, world.samples, scene.present.sum(1).tolist()))
+        return torch.zeros(len(scene.xy), 3, 4, 4)
+
+    monkeypatch.setattr(Scenes, "images", images)
+    assert gallery.crowds().shape == (2, 5, 3, 4, 4)
+    assert asked == [(160, 9, [1, 2, 3, 3, 5]), (160, 9, [6, 7, 9, 10, 12])]
+    made = np.asarray(Image.open(io.BytesIO(sheet(torch.zeros(2, 5, 3, 4, 4)))))
+    assert made.shape == (16, 40, 3)
+    assert (made[2:6, 2:6] == 0).all()
+    assert (made[:2] == 255).all()
+    assert (made[6:10] == 255).all()

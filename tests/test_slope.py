@@ -83,3 +83,24 @@ def test_few_different_pictures_are_not_enough_however_often_they_are_drawn():
     few = values((0.1, 0.5), 0.05, "a")[:20]
     assert not enough(few.repeat(50, 1))
     assert enough(values((0.1, 0.5), 0.05, "a"))
+
+
+def test_the_slope_of_known_latents_is_as_before():
+    values = torch.randn(40, 2, generator=seeded("v"))
+    latents = torch.randn(40, 5, generator=seeded("z")) + values @ torch.ones(2, 5)
+    here, there = trend(latents[:20], values[:20]), trend(latents[20:], values[20:])
+    found = slope(here, there)
+    assert (found.slope, found.length, found.cosine) == pytest.approx(
+        (0.187823, 0.486173, 0.38633), abs=1e-5
+    )
+    assert here.change[0].tolist() == pytest.approx(
+        [0.78839, 1.03439, 0.81561, 0.8278, 0.84702], abs=1e-4
+    )
+
+
+@pytest.mark.parametrize(("different", "numbers", "said"), [
+    (29, 2, False), (30, 2, True), (19, 1, False), (20, 1, True), (40, 0, False),
+])  # fmt: skip
+def test_ten_pictures_for_each_number_that_is_fitted_are_enough(different, numbers, said):
+    rows = torch.arange(different * numbers, dtype=torch.float32).reshape(different, numbers)
+    assert enough(rows.repeat(2, 1)) is said
