@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from PIL import Image
 import recombine
 from recombine import cli
 from recombine.analysis.table import read_table
-from recombine.config import to_json
+from recombine.config import UsageError, to_json
 from recombine.overrides import override
 from recombine.pipeline import executor
 from recombine.provenance import commit
@@ -97,6 +98,19 @@ WRONG = [
     (("run", "composition", "--scale", "huge"), ("--scale huge", "smoke, laptop, full")),
     (("run", "composition", "--seeds", "-1"), ("--seeds -1",)),
     (("run", "composition", "--seeds", "many"), ("--seeds", "integer")),
+    (
+        ("run", "composition", "--first-seed", "-1"),
+        ("--first-seed -1: must not be negative",),
+    ),
+    (
+        ("export", "world", "shapes2d", "--as", "zip"),
+        ("--as zip: not one of imagefolder, parquet",),
+    ),
+    (("export", "world", "shapes2d", "--n", "0"), ("--n 0: must be positive",)),
+    (
+        ("compare", "nowhere"),
+        ("compare: name two or more folders that `recombine evaluate` wrote",),
+    ),
     (("run", "composition", "--workers", "0"), ("--workers 0: must be positive",)),
     (
         ("run", "composition", "--set", "recipe.nothing=1"),
@@ -412,3 +426,101 @@ def test_a_dry_run_lists_what_is_missing_and_writes_nothing(call, out, tmp_path)
     _, printed, _ = call(*smoke(out, "--dry-run", "--fresh"))
     assert printed.splitlines()[1:] == tasks
     assert (out / "runs" / tasks[-1].split()[0] / "done.json").exists()
+
+
+def test_commands_pass_on_what_they_are_given(call, tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr("recombine.bench.run_benchmarks", lambda *how: given.append(how))
+    assert call("bench")[0] == call("bench", "step", "--json")[0] == 0
+    assert given == [([], False), (["step"], True)]
+    monkeypatch.setattr("recombine.export.models.export_run", lambda *how: given.append(how))
+    assert call("export", "a/run", tmp_path / "b") == (0, f"{tmp_path / 'b'}\n", "")
+    assert given[2:] == [(Path("a/run"), tmp_path / "b")]
+    monkeypatch.setattr("recombine.scoring.compare.compare", lambda folders: ["one", "two"])
+    assert call("compare", "a", "b")[1] == "one\ntwo\n"
+
+
+def test_a_leaderboard_is_printed_with_its_page(call, tmp_path, monkeypatch):
+    monkeypatch.setattr("recombine.scoring.leaderboard.leaderboard", lambda *a, **how: [a, how])
+    monkeypatch.setattr("recombine.scoring.leaderboard.lines", lambda made: map(str, made))
+    _, said, _ = call("leaderboard", "dir", "--out", tmp_path, "--device", "cpu")
+    assert said.splitlines() == [
+        str((Path("dir"), tmp_path)), "{'device': 'cpu'}", f"page: {tmp_path / 'index.html'}",
+    ]  # fmt: skip
+
+
+def test_rescored_samples_are_printed_by_run_probe_and_level_at_the_last_step(
+    call, tmp_path, monkeypatch
+):
+    rows = [
+        {"run": "r", "step": s, "probe": "oracle", "level": v, "joint": j}
+        for s, v, j in ((1, 0, 0.0), (2, 1, 0.25), (2, 1, 0.5), (2, 0, 1.0))
+    ]
+    given = []
+    monkeypatch.setattr(
+        "recombine.runs.rescoring.rescore_all", lambda *how: given.append(how) or rows
+    )
+    status, said, _ = call("rescore", tmp_path, "--device", "cpu", "--seeds", "3")
+    assert status == 0
+    assert said.splitlines() == [
+        "r  oracle     level 0 1.00, level 1 0.38", f"Rows: {tmp_path / 'rescored.parquet'}",
+    ]  # fmt: skip
+    assert given[0][:3] == (tmp_path, ["paper", "oracle"], 3)
+    assert len(read_table(tmp_path / "rescored.parquet").column("joint")) == 4
+
+
+def test_the_site_is_opened_where_asked(call, tmp_path, monkeypatch):
+    page, opened = tmp_path / "index.html", []
+    monkeypatch.setattr("recombine.report.site.write_site", lambda folder: page)
+    monkeypatch.setattr("typer.launch", opened.append)
+    assert call("report", tmp_path)[1] == f"{page}\n"
+    assert opened == []
+    call("report", tmp_path, "--open")
+    assert opened == [str(page)]
+
+
+def test_claims_are_assessed_anew_where_asked(call, tmp_path, monkeypatch):
+    path, done = tmp_path / "composition" / "claims.json", []
+    monkeypatch.setattr("recombine.report.claims.claim_files", lambda folder: [path])
+    monkeypatch.setattr("recombine.report.claims.read_claims", lambda path: [{"id": 1}])
+    monkeypatch.setattr("recombine.studies.summary.assess_again", lambda *how: done.append(how))
+    assert json.loads(call("claims", tmp_path, "--json")[1]) == [{"id": 1}]
+    assert done == []
+    call("claims", tmp_path, "--json", "--again")
+    assert done == [(find("composition"), path.parent, commit())]
+
+
+def test_joining_writes_the_site_and_says_where(call, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr("recombine.studies.joining.join", lambda *how: tmp_path / "composition")
+    monkeypatch.setattr("recombine.report.site.write_site", lambda out: done.append(("site", out)))
+    monkeypatch.setattr(
+        "recombine.report.claims.print_claims", lambda paths, brief: done.append((paths, brief))
+    )
+    _, said, _ = call("join", "a", "b", "--out", tmp_path)
+    assert done == [("site", tmp_path), ([tmp_path / "composition" / "claims.json"], True)]
+    assert said == f"\nReport: {tmp_path / 'index.html'}\n"
+
+
+@pytest.mark.parametrize(("raised", "status", "said"), [
+    (UsageError("a\n b"), 2, "recombine: a b\n"), (OSError("full"), 2, "recombine: full\n"),
+    (KeyboardInterrupt(), 130, "recombine: stopped; the same command goes on from here\n"),
+])  # fmt: skip
+def test_what_stops_a_command_is_one_line_and_a_status(call, monkeypatch, raised, status, said):
+    def stop(*how):
+        raise raised
+
+    monkeypatch.setattr("recombine.bench.run_benchmarks", stop)
+    assert call("bench") == (status, "", said)
+
+
+def test_a_defect_is_not_hidden_and_a_termination_is_an_interruption(call, monkeypatch):
+    def fails(*how):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("recombine.bench.run_benchmarks", fails)
+    with pytest.raises(ZeroDivisionError):
+        call("bench")
+    assert signal.getsignal(signal.SIGTERM) is cli._interrupted
+    with pytest.raises(KeyboardInterrupt):
+        cli._interrupted(15, None)
