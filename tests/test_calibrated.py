@@ -1,6 +1,7 @@
 """The study `calibrated`: the paper's probe, kept samples that are scored again, and its claims."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,8 @@ import torch
 from recombine.analysis import calibrated as claims
 from recombine.analysis import label_dropout
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
-from recombine.analysis.table import Table
-from recombine.config import UsageError, digest
+from recombine.analysis.table import Table, read_table
+from recombine.config import UsageError, digest, to_json
 from recombine.metrics.kept_samples import read_kept, write_kept
 from recombine.metrics.probes import Oracle
 from recombine.nets.dit import DiTConfig
@@ -23,9 +24,11 @@ from recombine.rng import seeded
 from recombine.runs.models import ModelRun
 from recombine.runs.probes import PaperProbeRun, probe_runs
 from recombine.runs.recipe import Evaluation, Recipe
-from recombine.runs.rescoring import kept_runs, rescore, rescore_all
+from recombine.runs.rescoring import kept_runs, recipe_of, rescore, rescore_all
 from recombine.runtime import Runtime
+from recombine.store import write_json
 from recombine.studies import calibrated
+from recombine.studies import label_dropout as dropout
 from recombine.train.fit import TrainConfig
 from recombine.worlds.shapes2d import Shapes2D
 
@@ -213,3 +216,47 @@ def test_kept_samples_are_bytes_of_one_array_and_anything_else_is_refused(tmp_pa
         np.savez(path, **odd)
         with pytest.raises(UsageError, match="holds no kept samples"):
             read_kept(path)
+
+
+def test_variants_that_are_none_are_refused():
+    chosen = calibrated.settings("smoke")
+    for made, says in (
+        (lambda: chosen.variant("dit, faster"), "families: 'dit, faster' is none of "),
+        (lambda: replace(chosen, once=("mar, few",)).runs(1), "once: 'mar, few' is none of the "),
+        (lambda: calibrated.ddpm(chosen.variant("mar")), "ddpm: DiT alone denoises all tokens "),
+        (
+            lambda: replace(dropout.settings("smoke"), variants=("dit, few",)).recipes(),
+            "variants: 'dit, few' is none of maskgit, givt, mar, dit, dit on vae, or one of them ",
+        ),
+    ):
+        with pytest.raises(UsageError, match=f"^{says}"):
+            made()
+
+
+def test_what_runs_once_runs_in_the_first_seed_alone():
+    chosen = replace(calibrated.settings("smoke"), families=("dit", "mar"), once=("mar",))
+    assert list(chosen.runs(3)) == [("dit", 0), ("mar", 0), ("dit", 1), ("dit", 2)]
+    curves = calibrated.describe(replace(chosen, families=("dit, few", "givt wide")))
+    assert list(curves["paper_curve"]) == ["dit, few", "givt wide"]
+
+
+def test_only_runs_of_models_can_be_scored_again(tmp_path):
+    write_json(tmp_path / "config.json", {"config": to_json(PaperProbeRun(WORLD, 0, 2))})
+    with pytest.raises(UsageError, match=r" is not the run of a model$"):
+        recipe_of(tmp_path)
+    task = ModelRun(Recipe(WORLD, seed=7))
+    write_json(tmp_path / "config.json", {"config": to_json(task)})
+    assert recipe_of(tmp_path) == task.recipe
+    write_kept(tmp_path / "samples" / "step_3.npz", torch.zeros(2, 1, 3, 4, 4))
+    with pytest.raises(UsageError, match=r"step_3\.npz: holds samples of 2 compositions$"):
+        rescore([tmp_path], [])
+
+
+def test_regions_of_the_gate_and_of_both_tokenizers():
+    assert claims.family_of("givt wide, few") == "givt"
+    assert [claims.family_of(v) for v in ("dit, few", "dit on vae")] == ["dit", "dit on vae"]
+    shipped = read_table(Path(__file__).parents[1] / "results" / "calibrated" / "rows.parquet")
+    parts = [(p.name, p.low, p.high) for p in claims.gate.measure(shipped).parts]
+    assert parts[0] == ("real large red circle", 0.73, 0.81)
+    assert parts[4] == ("DiT's large red circle", 0.69, 0.85)
+    assert parts[7] == ("DiT's small red circle", 0.82, 0.98)

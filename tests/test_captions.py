@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from recombine.bridge.features import block_names
+from recombine.config import UsageError
 from recombine.nets.text_unet import TextUNet, TextUNetConfig
 from recombine.rng import seeded
 from recombine.runs.captions import agreement
@@ -159,3 +160,20 @@ def test_a_captions_world_has_neither_numbers_nor_an_oracle():
     assert WORLD.canonical(index).shape == (2, 0)
     assert WORLD.read(torch.zeros(2, 3, 32, 32)).tolist() == [[-1] * 6] * 2
     assert not WORLD.readable
+
+
+def test_a_network_that_does_not_fit_is_refused():
+    for given, says in (
+        ({"blocks": 0}, "blocks must be positive, not 0"),
+        ({"layers": -1}, "layers must be positive, not -1"),
+        ({"text": 6}, "text 6 is not a multiple of heads 4"),
+        ({"widths": (96, 100)}, "widths [96, 100]: one or more multiples of 32"),
+        ({"widths": ()}, "widths []: one or more multiples of 32"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(says)):
+            TextUNetConfig(**given)
+    config = TextUNetConfig(widths=(96, 96, 96))
+    config.check((3, 8, 12))
+    for shape in ((3, 6, 8), (3, 8, 6)):
+        with pytest.raises(UsageError, match=r"^3 levels need sides divisible by 4$"):
+            config.check(shape)

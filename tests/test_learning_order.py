@@ -11,7 +11,7 @@ from level_rows import regions
 from tiny import QUIET
 
 from recombine.analysis.claims import assess
-from recombine.analysis.learning_order import T_COLOR, T_SIZE, Run, worlds
+from recombine.analysis.learning_order import T_COLOR, T_SIZE, Run, World, worlds
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.overrides import override
@@ -281,3 +281,15 @@ def test_orders_are_right_where_they_are_the_published_ones():
     for at_size, share in ((1000.0, 1.0), (6000.0, 0.0)):
         found = worlds(Table(made_up(0.2, 0.4, 3000.0, at_size)))
         assert right_orders(found) == [share] * SEEDS
+
+
+def test_times_are_published_where_both_are():
+    def published(color: float, size: float) -> dict:
+        return World(color, size, 0.0, {}).published
+
+    assert published(0.4, 0.2) == {"color": 3700.0, "size": 9000.0}
+    assert published(0.3, 0.2) == published(0.4, 0.3) == {}
+    assert list(T_COLOR[0.2].values()) == [9000, 7100, 3700, 3000, 2600, 1900, 1900]
+    assert list(T_COLOR[0.4].values()) == [15700, 9200, 8000, 7800, 4400, 4500, 3300]
+    assert list(T_SIZE[0.2].values()) == [8350, 9000, 9500, 9650]
+    assert list(T_SIZE[0.4].values()) == [6600, 7350, 6500, 6100]

@@ -13,6 +13,7 @@ from recombine.config import UsageError
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
+from recombine.nets.unet import UNetConfig
 from recombine.objectives.jepa import Jepa, goals
 from recombine.objectives.masked import Decoding, Masked
 from recombine.objectives.token_heads import Categorical, Denoising, Mixture
@@ -318,3 +319,25 @@ def test_a_u_net_has_no_condition_tokens():
 
     with pytest.raises(UsageError, match="only a transformer has tokens"):
         UNetConfig().build(TOKENS, (3, 32, 32), WORLD.space)
+
+
+@pytest.mark.parametrize(
+    ("net", "objective", "says"),
+    [
+        (UNetConfig((8,)), Masked(), "masked prediction needs the transformer, not a UNetConfig"),
+        (
+            replace(NET, patch=2),
+            Masked(),
+            "masked prediction takes each cell of the latent as a token: patch=1, not 2",
+        ),
+    ],
+)
+def test_networks_that_cannot_predict_tokens_are_refused(net, objective, says):
+    with pytest.raises(UsageError, match=f"^{says}$"):
+        objective.network(net, Conditioning(), SHAPE, WORLD.space, CODES)
+
+
+def test_a_causal_model_hides_nothing_that_an_auxiliary_loss_could_compare():
+    says = "jepa compares hidden with shown tokens; a causal model hides none"
+    with pytest.raises(ValueError, match=f"^{says}$"):
+        Masked(causal=True, jepa=Jepa(layers=(0,)))

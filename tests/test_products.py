@@ -10,12 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from tiny import QUIET
 
 from recombine.analysis.claims import assess
-from recombine.analysis.table import Table
+from recombine.analysis.table import Table, read_table
 from recombine.overrides import override
 from recombine.pipeline.job import Work
 from recombine.runs.interactions import SEEN, corners
@@ -217,3 +218,75 @@ def test_the_widget_computes_the_same(prior, spread):
     model = Products(seen, prior)
     wanted = torch.cat([model.answers((1, 0, 1), times), model.answers((1, 1, 1), times)], 1)
     assert torch.allclose(torch.tensor(found).double(), wanted, atol=1e-6)
+
+
+# ---- the claims on shipped rows, at their edges
+
+SHIPPED = read_table(Path(__file__).parents[1] / "results" / "interactions" / "rows.parquet")
+CLAIMS = {c.id: c for c in interactions.STUDY.claims}
+
+
+def changed(where: dict, column: str, value: float) -> Table:
+    """The shipped rows with another value in some of them."""
+    some = pl.all_horizontal(pl.col(name) == v for name, v in where.items())
+    return SHIPPED.with_columns(pl.when(some).then(value).otherwise(pl.col(column)).alias(column))
+
+
+def at_end(prior: str, world: str, composition: str = "111", mirrors: str = "jitter") -> dict:
+    return {"kind": "end", "prior": prior, "mirrors": mirrors, "world": world,
+            "composition": composition}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("id", "where", "inside", "outside"),
+    [
+        ("B26", at_end("apart", "none"), 0.499, 0.5),
+        ("B26", at_end("alike", "none"), 0.499, 0.5),
+        ("B26", at_end("sums", "none"), 0.5, 0.499),
+        ("B26", at_end("sums", "usual"), 0.99, 0.989),
+        ("B26", at_end("alike", "wide"), 0.99, 0.989),
+        ("B26", at_end("apart", "half"), 0.99, 0.989),
+        ("B29", at_end("apart", "none", "111", "jitter-by-factor"), 0.499, 0.5),
+        ("B29", at_end("apart", "both", "111", "jitter-by-factor"), 0.5, 0.499),
+        ("B29", at_end("apart", "both", "101", "jitter-by-factor"), 0.5, 0.499),
+    ],
+)
+def test_a_check_holds_up_to_its_edge_and_not_beyond(id, where, inside, outside):
+    def holds(value: float) -> list[bool]:
+        return [c.holds for c in CLAIMS[id].measure(changed(where, "agreement", value)).parts]
+
+    assert SHIPPED.one(**where)
+    assert all(holds(inside))
+    assert holds(outside).count(False) == 1
+
+
+def test_powers_of_the_spread_are_within_a_tenth():
+    def holds(level: str, power: float) -> list[bool]:
+        some = (pl.col("kind") == "pace") & (pl.col("prior") == "apart")
+        some &= pl.col("composition") == level
+        time = pl.when(some).then(pl.col("spread") ** power).otherwise(pl.col("time"))
+        rows = SHIPPED.with_columns(time.alias("time"))
+        return [c.holds for c in CLAIMS["B27"].measure(rows).parts]
+
+    for level, power, which in (("101", -2, 0), ("111", -4, 1)):
+        for off, expected in ((-0.09, True), (0.09, True), (-0.11, False), (0.11, False)):
+            assert holds(level, power + off)[which] is expected
+            assert holds(level, power + off)[1 - which]
+
+
+def test_answers_on_triangles_differ_by_no_more_than_a_millionth():
+    def measured(by: float) -> list[bool]:
+        some = (pl.col("kind") == "answer") & (pl.col("prior") == "apart")
+        some &= (pl.col("mirrors") == "jitter-by-shape") & (pl.col("world") == "circles")
+        moved = pl.when(some).then(pl.col("agreement") + by).otherwise(pl.col("agreement"))
+        rows = SHIPPED.with_columns(moved.alias("agreement"))
+        return [c.holds for c in CLAIMS["B28"].measure(rows).parts]
+
+    assert measured(0.9e-6) == [True, True]
+    assert measured(1.1e-6) == [True, False]
+    few = Table([r for r in SHIPPED if r["kind"] != "answer" or r["world"] != "circles"])
+    for rows in (few, Table([])):
+        with pytest.raises(LookupError, match=r"^no answers of apart in the worlds "):
+            interactions.gap(rows, "apart", "circles", "nowhere")
+    with pytest.raises(LookupError, match=r"^too few spreads at which the answer is correct"):
+        interactions.exponent(SHIPPED.filter(pl.col("spread") < 0), "apart", "111")

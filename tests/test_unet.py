@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from recombine.config import UsageError, from_json, to_json
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiT
-from recombine.nets.unet import UNet, UNetConfig
+from recombine.nets.unet import Coordinates, UNet, UNetConfig
 from recombine.rng import seeded
 from recombine.worlds.circles import Circles
 
@@ -201,3 +201,19 @@ def test_impossible_networks_are_refused(bad):
 
 def test_the_config_goes_through_json():
     assert from_json(to_json(SMALL)) == SMALL
+
+
+def test_coordinates_are_those_of_the_middles_of_cells():
+    """Sines and cosines of eight speeds, down and along."""
+    place = Coordinates(32)
+    with torch.no_grad():
+        place.project.weight.copy_(torch.eye(32))
+        place.project.bias.zero_()
+    made = place(torch.zeros(1, 32, 2, 4))[0]
+    down, along = torch.tensor([-0.5, 0.5]), torch.tensor([-0.75, -0.25, 0.25, 0.75])
+    for k in range(8):
+        speed = (k + 1) * torch.pi / 2
+        expected = [(down * speed).sin()[:, None], (down * speed).cos()[:, None]]
+        expected += [(along * speed).sin()[None], (along * speed).cos()[None]]
+        for i, wave in enumerate(expected):
+            torch.testing.assert_close(made[8 * i + k], wave.expand(2, 4), atol=1e-5, rtol=0)
