@@ -30,7 +30,13 @@ from recombine.scoring.evaluate import _slug, evaluate, find_probes, order_free,
 from recombine.scoring.hub_probes import hub_probe
 from recombine.scoring.page import held_out, share
 from recombine.scoring.probes import PictureProbe, answers, fit, function_probe, tensor_probe
-from recombine.scoring.prompts import check_template, read_prompt, words_in
+from recombine.scoring.prompts import (
+    check_template,
+    labels_of,
+    read_prompt,
+    read_prompts,
+    words_in,
+)
 from recombine.scoring.reference import evenly, open_reference
 from recombine.scoring.result import Result, _doubts, read_result
 from recombine.scoring.samplers import as_sampler, drawn, find_function, pictures_of, sample_into
@@ -43,6 +49,7 @@ from recombine.scoring.score import (
     validate,
 )
 from recombine.scoring.sheet import Collector
+from recombine.scoring.source import check_source, find_source, wanted
 from recombine.scoring.splits import find_split
 from recombine.worlds.datasets.columns import Labels
 from recombine.worlds.datasets.dataset import Dataset
@@ -1035,3 +1042,80 @@ def test_a_share_is_two_digits_and_held_out_accuracy_counts_pictures():
     ]
     assert held_out(rows, "p", "shape") == 0.75
     assert held_out(rows, "p", "color") is None
+
+
+def prompted(*prompts: str, **columns) -> Dataset:
+    table = pl.DataFrame({"file": ["x"] * len(prompts), "Prompt": list(prompts), **columns})
+    return Dataset("here", "table", table, iter)
+
+
+def test_the_row_of_a_prompt_that_cannot_be_read_is_named_and_the_prompt_cut():
+    dataset = prompted("red disc", "blue bar", "red disc", "dark-red BAR")
+    assert read_prompts(dataset, "Prompt", SPACE).tolist() == [[0, 0], [1, 2], [0, 0], [1, 1]]
+    long = "x" * 90
+    line = f"here: row 3: the prompt {'x' * 80!r} names no value of shape (disc/bar)"
+    with says(line):
+        read_prompts(prompted("red disc", "red disc", long, long), "Prompt", SPACE)
+    assert labels_of(SPACE, (1, 1)) == {"shape": "bar", "color": "dark red"}
+    with says(
+        "--template '{shap} {color}': {shap} is no factor; they are shape, color; did you mean shape?"
+    ):
+        check_template("{shap} {color}", SPACE)
+
+
+def test_a_template_reads_what_stands_where_a_factor_does():
+    place = "a {color} {shape}"
+    assert read_prompt("on a red wall, a  BLUE bar", SPACE, place) == (1, 2)
+    assert read_prompt("red or blue bar", SPACE, place).startswith("names 2 values of color")
+    assert read_prompt("a blue bar on a red wall", SPACE, place) == (1, 2)
+    assert read_prompt("A Dark Red Disc", SPACE, place) == (0, 1)
+
+
+def test_labels_come_before_prompts():
+    dataset = prompted("red disc", shape=["bar"], color=["blue"])
+    assert wanted(dataset, SPACE, "").tolist() == [[1, 2]]
+    assert wanted(prompted("red disc", shape=["bar"]), SPACE, "").tolist() == [[0, 0]]
+
+
+def test_sources_are_told_apart_by_what_is_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "made", 3)
+    (tmp_path / "pipe").mkdir()
+    (tmp_path / "pipe" / "model_index.json").write_text("{}")
+    found = {text: find_source(text, "", "cpu", {}) for text in ("made", "pipe", "a/b", "m:f")}
+    assert [s.name for s in found.values()] == ["made", "pipe", "a/b", "m:f"]
+    assert [s.is_pipeline for s in found.values()] == [False, True, True, False]
+    assert [s.dataset is not None for s in found.values()] == [True, False, False, False]
+    assert check_source(found["made"], "", ALL, 0) is None
+    with says("a/b: a pipeline needs a template such as --template 'a {shape} {color}'"):
+        check_source(found["a/b"], "", ALL, 0)
+    for text in ("./x", "a/b/c", "x"):
+        with pytest.raises(UsageError, match="no such folder or file; a source is"):
+            find_source(text, "", "cpu", {})
+    monkeypatch.setattr("recombine.scoring.source._pipeline", lambda *given: given)
+    assert found["pipe"].draws() == ("pipe", "", "cpu", {})
+
+
+def test_two_pictures_are_drawn_to_see_that_a_source_draws():
+    asked = []
+
+    def sample(labels, n_per_item, seed):
+        asked.append((labels, n_per_item, seed))
+        return np.zeros((n_per_item, 4, 4, 3), np.uint8)
+
+    check_source(find_source(sample, "", "cpu", {}), "{shape} {color}", ALL, 9)
+    assert asked == [([{"shape": "disc", "color": "red"}], 2, 9)]
+    with says("--template '{shape}': does not name {color}"):
+        check_source(find_source(sample, "", "cpu", {}), "{shape}", ALL, 9)
+
+
+def test_a_table_of_pictures_says_what_was_prompted_and_what_was_read(data, tmp_path):
+    result = evaluated(draw, data, tmp_path, n=1)
+    rows = {r["file"]: r for r in result.pictures.to_dicts()}
+    assert rows["1-2-0000.png"] == {
+        "file": "1-2-0000.png", "composition": "12", "shape": "bar", "color": "green",
+        "read shape": "bar", "read color": "red",
+    }  # fmt: skip
+    assert result.facts["shown"] == ["00", "01", "02", "10", "11", "12"]
+    assert result.facts["primary"] == "colour_probe"
+    assert [r["probe"] for r in result.rows if r["kind"] == "probe"] == ["colour_probe"] * 5

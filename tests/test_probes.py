@@ -4,7 +4,7 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.metrics.corrupted import corrupted, imperfect, others, patched, strayed
+from recombine.metrics.corrupted import corrupted, imperfect, others, pair, patched, strayed, worn
 from recombine.metrics.intervals import wilson
 from recombine.metrics.probes import Oracle, Probe, TrainedProbe, real_accuracy, refused, score
 from recombine.pipeline.executor import obtain
@@ -204,3 +204,27 @@ def test_a_check_covers_real_corrupted_and_intermediate_pictures_by_every_probe(
     for kind in ("probe", "refused", "interpolation"):
         names = {r["probe"] for r in rows if r["kind"] == kind}
         assert names == {"open-set", "cnn", "oracle", "linear"}
+
+
+def near(made: torch.Tensor, means: list[float], deviations: list[float]) -> None:
+    for found, known in ((made.mean((1, 2, 3)), means), (made.std((1, 2, 3)), deviations)):
+        torch.testing.assert_close(found, torch.tensor(known), rtol=0, atol=5e-4)
+
+
+def test_pictures_are_corrupted_and_worn_as_before():
+    index = torch.tensor(WORLD.space.compositions)
+    near(
+        corrupted(WORLD, index, seeded("known")),
+        [0.865, 0.68728, 0.67288, 0.90004, 0.62158, 0.82488, 0.61255, 0.89574],
+        [0.20162, 0.35913, 0.36033, 0.15325, 0.41169, 0.28051, 0.41843, 0.16175],
+    )
+    near(
+        imperfect(WORLD, index, seeded("known")),
+        [0.83209, 0.88555, 0.8306, 0.90736, 0.82077, 0.89766, 0.80069, 0.89593],
+        [0.25081, 0.19455, 0.24813, 0.15286, 0.25535, 0.16212, 0.26072, 0.17341],
+    )
+    near(
+        worn(*pair(WORLD, index, seeded("known")), seeded("w")),
+        [0.84672, 0.90144, 0.80432, 0.9075, 0.83504, 0.8937, 0.78314, 0.90325],
+        [0.20925, 0.16661, 0.2903, 0.16092, 0.21671, 0.17423, 0.3007, 0.15864],
+    )

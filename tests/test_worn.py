@@ -1,5 +1,6 @@
 """Faults of generated pictures, made on purpose: what they change and what they leave."""
 
+import pytest
 import torch
 
 from recombine.metrics.heat import bells, peaks
@@ -58,3 +59,17 @@ def test_two_peaks_of_one_object_are_one_and_two_objects_stay_two():
         heat = bells(at, torch.full((1, 2), radius), there, size, size).clamp(1e-6, 0.99)
         heat[:, :, 32] *= 0.9
         assert peaks(torch.logit(heat))[0].present.sum() == count
+
+
+def test_cells_are_shifted_and_seamed_as_before():
+    images = torch.rand(2, 3, 32, 32, generator=seeded("im"))
+    along = torch.arange(32.0)
+    moved = shifted(images, seeded("s"), most=2, cells=4)
+    assert moved[:, :, ::5, ::5].mean((1, 2, 3)).tolist() == pytest.approx(
+        [0.49625, 0.53847], abs=1e-4
+    )
+    assert float((moved * along).mean()) == pytest.approx(7.70684, abs=1e-3)
+    seams = seamed(images, seeded("s"), cells=4)
+    assert seams.mean((1, 2, 3)).tolist() == pytest.approx([0.50085, 0.50042], abs=1e-4)
+    assert float((seams * along).mean()) == pytest.approx(7.80232, abs=1e-3)
+    assert float((seams * along[:, None]).mean()) == pytest.approx(7.80468, abs=1e-3)
