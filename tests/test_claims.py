@@ -24,6 +24,7 @@ from recombine.analysis.claims import claim as declared
 from recombine.analysis.estimates import Estimate
 from recombine.analysis.table import Table
 from recombine.studies import NAMES, find
+from recombine.studies.catalogue import PATH, build
 
 
 def estimate(low: float, high: float, n: int = 5) -> Estimate:
@@ -273,3 +274,22 @@ def test_claims_on_trained_models_say_so_and_no_others(name):
     study = find(name)
     trained = {claim.trained for claim in study.claims if claim.id != "S10a"}
     assert trained <= {study.run_minutes > 0}
+
+
+def test_a_catalogue_has_every_study_and_every_claim_once(monkeypatch):
+    assert build() == PATH.read_text()
+
+    def renamed(name):
+        return dataclasses.replace(find(name), name="another") if name == "jepa" else find(name)
+
+    monkeypatch.setattr("recombine.studies.find", renamed)
+    with pytest.raises(ValueError, match=r"^study 'jepa' of NAMES calls itself 'another'$"):
+        build()
+    twice = find("jepa").claims
+
+    def doubled(name):
+        return dataclasses.replace(find(name), claims=twice) if name == "repair" else find(name)
+
+    monkeypatch.setattr("recombine.studies.find", doubled)
+    with pytest.raises(ValueError, match=rf"^claim id {twice[0].id} is used twice$"):
+        build()

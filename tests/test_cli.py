@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import recombine
-from recombine import cli
+from recombine import bench, cli
 from recombine.analysis.table import read_table
 from recombine.config import UsageError, to_json
 from recombine.overrides import override
@@ -524,3 +524,24 @@ def test_a_defect_is_not_hidden_and_a_termination_is_an_interruption(call, monke
     assert signal.getsignal(signal.SIGTERM) is cli._interrupted
     with pytest.raises(KeyboardInterrupt):
         cli._interrupted(15, None)
+
+
+def test_benchmarks_print_their_rows_as_they_come(tmp_path, monkeypatch, capsys):
+    (tmp_path / "b.py").write_text("def main():\n    yield {'n': 2, 'seconds': 0.123456}\n")
+    (tmp_path / "a.py").write_text("def main():\n    return [{'n': 1}]\n")
+    (tmp_path / "_shared.py").write_text("1 / 0")
+    monkeypatch.setattr(bench, "folder", lambda: tmp_path)
+    monkeypatch.setattr(bench, "commit", lambda: "abc")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    bench.run_benchmarks([], as_json=False)
+    said = capsys.readouterr()
+    first, second = said.out.splitlines()
+    assert first.startswith("benchmark a  n 1  commit abc  date 20")
+    assert second.startswith("benchmark b  n 2  seconds 0.1235  commit abc  date 20")
+    bench.run_benchmarks(["b"], as_json=True)
+    said = capsys.readouterr()
+    (row,) = json.loads(said.out)
+    assert (row["benchmark"], row["n"], row["seconds"]) == ("b", 2, 0.123456)
+    assert said.err.startswith("benchmark b  n 2")
+    with pytest.raises(UsageError, match=r"^no benchmark 'c'; there are a, b$"):
+        bench.run_benchmarks(["a", "c"], as_json=False)

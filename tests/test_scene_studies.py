@@ -12,6 +12,7 @@ from PIL import Image
 from scene_rows import carried_out, detector_rows, note, verdict
 from tiny import QUIET
 
+from recombine.analysis import scenes
 from recombine.analysis.scenes import PAPER, Point, able, mean_locality, points, reached
 from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError, from_json, to_json
@@ -577,3 +578,114 @@ def test_figures_are_plotted_from_rows_without_any_run_folder():
     made = [name for s in (length, locality) for name in drawn(s.STUDY.figures, rows)]
     assert made == ["curves", "k-max", "near", "scatter", "levels"]
     assert len({title(v) for v in EXPERIMENTS}) == len(EXPERIMENTS)
+
+
+# ---- numbers of rows and points made by hand
+
+
+def test_what_was_not_run_or_prompted_is_named():
+    rows = study_rows()
+    for what, says in (
+        (partial(scenes.facts, rows, "exp9"), "exp9 was not run"),
+        (partial(scenes.last, rows, "exp9"), "no rows of exp9"),
+        (partial(length.forms, rows, "exp9L"), "exp9L was not run"),
+        (
+            partial(scenes.require_prompts, rows, 13, "exp1"),
+            "exp1 was prompted for 12 objects at most, not for 13",
+        ),
+        (
+            partial(scenes.require_prompts, rows, 3, "exp2, 1 object"),
+            "exp2, 1 object was not trained on one to three objects",
+        ),
+        (
+            partial(scenes.recall_apart, rows, "exp1", range(4, 13), 0.3),
+            "exp1: no locations of 4 to 12 that are far from each other",
+        ),
+        (
+            partial(scenes.difference, {0: 1.0, 1: 2.0}, {0: 1.0}),
+            "seeds [0, 1] beside [0]: some runs are missing",
+        ),
+    ):
+        with pytest.raises(LookupError) as error:
+            what()
+        assert str(error.value) == says
+    scenes.require_prompts(rows, 12, "exp1")
+    assert length.forms(rows, "exp2L") == ["exp2L, patches", "exp2L"]
+    assert length.forms(rows, "exp2") == ["exp2"]
+
+
+def test_a_model_that_places_no_single_object_says_nothing():
+    def require(share: float) -> None:
+        about = {"variant": "v", "trained": 3, "strict": 1}
+        count = {"kind": "count", "variant": "v", "seed": 0, "step": 1, "locations": 1}
+        rows = Table([{"kind": "variant", **about}, count | {"exact_match": share}])
+        scenes.require_one_object(rows, "v")
+
+    require(0.5)
+    with pytest.raises(LookupError, match=r"^v places a single object in 49% of pictures only$"):
+        require(0.49)
+
+
+def test_recall_of_locations_apart_is_weighted_by_their_number():
+    about = {"kind": "near", "variant": "v"}
+    rows = [
+        about | {"seed": seed, "locations": k, "from": far, "n": n, "recall": recall}
+        for seed, k, far, n, recall in (
+            (1, 2, 0.16, 1, 1.0), (1, 3, 0.2, 3, 0.0), (1, 4, 0.2, 9, 0.0),
+            (1, 2, 0.15, 9, 0.0), (0, 3, 0.16, 2, 0.5),
+        )
+    ]  # fmt: skip
+    assert scenes.recall_apart(Table(rows), "v", range(2, 4), 0.16) == {0: 0.5, 1: 0.25}
+
+
+def point(step: int, gain: int, condition: float, seed: int = 0) -> Point:
+    return Point("v", seed, step, gain + 3, gain, 0.5, condition)
+
+
+def test_runs_rise_together_if_neither_falls():
+    grows = [point(1, 0, 0.1), point(2, 0, 0.3), point(3, 2, 0.2)]
+    falls = [point(1, 0, 0.1, 1), point(2, 2, 0.3, 1), point(3, 1, 0.2, 1)]
+    flat = [point(1, 1, 0.1, 2), point(2, 1, 0.3, 2)]
+    lost = [point(1, 1, 0.3, 3), point(2, 2, 0.3, 3)]
+    assert scenes.rising_together(grows + falls + flat + lost) == 1
+
+
+def test_points_are_correlated_within_a_seed_that_has_three():
+    rising = [point(i, i, 0.1 * i) for i in range(3)]
+    assert scenes.correlation(rising) == pytest.approx(1)
+    two, same = (
+        [point(i, i, 0.1 * i, 1) for i in range(2)],
+        [point(i, 1, 0.1 * i, 2) for i in (1, 2, 3)],
+    )
+    still = [point(i, i, 0.1, 3) for i in range(3)]
+    for few in (two, same, still):
+        with pytest.raises(LookupError, match=r"^nothing to correlate: all points are the same$"):
+            scenes.correlation(few)
+    assert scenes.correlation_by_seed(rising + two + same + still) == [pytest.approx(1)]
+
+
+def test_the_papers_numbers():
+    assert PAPER == {
+        "exp1": 7, "exp1, wide": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9,
+        "exp2, 1 object": 1, "exp2, 1-5 objects": 3, "exp2L, 1 object": 5,
+        "exp2L, 1-5 objects": 10, "exp2L, patches": 9, "exp3L, patches": 9,
+    }  # fmt: skip
+    assert scenes.listed({0: 2.0, 1: 2.5}) == "2, 2.5"
+    bounded = scenes.k_estimate({0: 3.0, 1: 3.0}, 3)
+    assert bounded.high <= 3 <= scenes.k_estimate({0: 3.0, 1: 3.0}).high
+
+
+def test_scene_claims_have_the_regions_that_were_written_down():
+    rows = study_rows()
+    found = {
+        id: [(p.name, p.low, p.high) for p in CLAIMS[id].measure(rows).parts if hasattr(p, "low")]
+        for id in ("S7", "S8")
+    }
+    assert found["S8"] == [("rank correlation within a seed", 0.7, 1.0)]
+    assert {(low, high) for _, low, high in found["S7"]} == {(locality.MARGIN, 1.0)}
+
+
+def test_within_a_seed_there_may_be_nothing_to_correlate():
+    every = {name: (0.5, 0.5) for name in LOCAL}
+    flat = study_rows(shift=every).with_columns(condition=pl.lit(0.5))
+    assert note(CLAIMS["S8"], flat) == "nothing to correlate within a seed"
