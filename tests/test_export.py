@@ -15,6 +15,7 @@ import torch
 from PIL import Image
 
 from recombine.bridge.bundle import Bundle, bundle
+from recombine.bridge.hub import card, config_classes, written
 from recombine.cli import app
 from recombine.config import UsageError
 from recombine.export.models import _listed, accuracy_by_level, export_run, find_run
@@ -282,3 +283,42 @@ def test_pictures_of_a_world_are_drawn_in_parts_of_one_stream_each(monkeypatch):
     assert torch.equal(parts[0][0], again[0][0])
     assert not torch.equal(parts[0][0], parts[1][0])
     assert not torch.equal(parts[0][0], next(drawn(world, 4, 4))[0])
+
+
+def test_values_are_written_as_expressions_that_make_them():
+    pixels = Pixels()
+    assert written((1, ("a", 2.5), [True])) == "(1, ('a', 2.5, ), (True, ), )"
+    assert written(()) == "()"
+    assert written(pixels).startswith("Pixels(")
+    assert written(replace(UNetConfig((8, 16), 1, embedding=16))).startswith(
+        "UNetConfig(widths=(8, 16, )"
+    )
+    assert config_classes([1, (pixels, [UNetConfig((8,), 1)]), pixels]) == [Pixels, UNetConfig]
+
+
+def test_a_card_lists_data_split_accuracy_and_use():
+    text = card(
+        "A title", "some data", ["a", "b"], [("level 0", "0.75"), ("level 1", "0.50")], "pipe(1)"
+    )
+    assert text.startswith("---\nlibrary_name: diffusers\n")
+    for part in (
+        "# A title\n", "## Data\nsome data\n", "## Split\n- a\n- b\n", "\npipe(1)\n```",
+        "|---|---|\n| level 0 | 0.75 |\n| level 1 | 0.50 |\n",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_pictures_of_a_world_are_numbered_files_with_a_table(tmp_path):
+    export_world("shapes2d", tmp_path / "a", 3, seed=5)
+    lines = (tmp_path / "a" / "metadata.csv").read_text().splitlines()
+    assert lines[0] == "file_name,shape,color,size"
+    assert [line.split(",")[0] for line in lines[1:]] == [f"images/000000{i}.png" for i in range(3)]
+    images, rows = next(drawn(find_world("shapes2d"), 3, 5))
+    assert lines[1].split(",")[1:] == list(rows[0].values())
+    first = np.asarray(Image.open(tmp_path / "a" / "images" / "0000000.png"))
+    assert np.array_equal(first, (255 * images[0]).round().byte().permute(1, 2, 0).numpy())
+    export_world("shapes2d", tmp_path / "b", 1)
+    with pytest.raises(UsageError, match=r"^--n 0: must be positive$"):
+        export_world("shapes2d", tmp_path / "c", 0)
+    (tmp_path / "empty").mkdir()
+    export_world("shapes2d", tmp_path / "empty", 1)

@@ -124,3 +124,44 @@ def test_conditions_drop_factors_without_touching_the_rest():
     assert torch.equal(kept.index, index)
     assert not full.null().present.any()
     assert full.rows(slice(1, 2)).index.tolist() == [[1, 0]]
+
+
+def test_a_factor_may_not_be_called_what_rows_use_for_other_things():
+    with pytest.raises(
+        ValueError, match=r"^a factor cannot be called 'seed'; reserved are composition, "
+    ):
+        FactorSpace((Factor("shape", ("a",)), Factor("seed", ("1",))))
+
+
+def test_twenty_values_are_named_and_the_others_counted():
+    values = tuple(map(str, range(21)))
+    assert Factor("a", values[:20]).words == "/".join(values[:20])
+    assert Factor("a", values).words == "/".join(values[:20]) + "/... (21 values)"
+    many = tuple(map(str, range(1000)))
+    assert Factor("a", many).words.endswith("/... (1,000 values)")
+
+
+def test_a_composition_of_a_space_has_a_value_of_each_factor():
+    space = FactorSpace((Factor("a", ("x", "y")), Factor("b", ("z",))))
+    assert [space.has(c) for c in ((0, 0), (1, 0), (2, 0), (0, 1), (-1, 0), (0,), (0, 0, 0))] == [
+        True, True, False, False, False, False, False,
+    ]  # fmt: skip
+    assert (space.count, space.sizes, space.dims) == (2, (2, 1), (0, 0))
+    assert repr(space) == "FactorSpace(a x/y, b z)"
+    assert repr(Split(((0, 0), (10, 1)))) == "Split(seen: 00 10.1)"
+    with pytest.raises(ValueError, match="zip"):
+        space.describe((0,))
+
+
+def test_codes_have_dots_from_ten_on():
+    assert [code(c) for c in ((9, 0), (10, 0), ())] == ["90", "10.0", ""]
+
+
+def test_conditions_are_zeroed_where_a_factor_is_masked():
+    index, value = torch.tensor([[1, 2]]), torch.tensor([[5.0, 6.0, 7.0]])
+    given = Condition(index, value, torch.ones(1, 2, dtype=torch.bool))
+    made = given.zeroed(torch.tensor([[True, False]]), (1, 2))
+    assert (made.index.tolist(), made.value.tolist()) == ([[1, 0]], [[5.0, 0.0, 0.0]])
+    assert made.present.all()
+    assert not given.null().present.any()
+    assert given.rows(slice(0)).index.shape == (0, 2)
