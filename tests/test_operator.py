@@ -2,14 +2,17 @@
 claims."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from level_rows import regions
 from scene_rows import carried_out, detector_rows, note, verdict
 from tiny import QUIET
 
+from recombine.analysis.scene_sums import strongest_leakage
 from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError, from_json, to_json
 from recombine.objectives.compose import OneByOne
@@ -227,3 +230,25 @@ def test_wrong_settings_are_one_line(wrong):
     with pytest.raises(UsageError) as error:
         override(Operator(), wrong)
     assert "\n" not in str(error.value)
+
+
+def test_regions_are_those_that_were_written_down():
+    inf = math.inf
+    assert regions(LEAKAGE.measure(Table(leaks()))) == [
+        ("leakage, unconditional", -inf, -0.15, False),
+        ("leakage, empty", 0.05, inf, False),
+        ("half of |empty| less |cluttered|", 0.0, inf, False),
+        ("leakage, swapped - empty", 0.0, inf, False),
+        ("leakage, cluttered - unconditional", 0.0, inf, False),
+        ("leakage, empty - cluttered", 0.0, inf, False),
+    ]
+    found = regions(SUMS.measure(Table(made_up(GOOD))))
+    assert [(low, high) for _, low, high, _ in found] == [
+        (0.0, inf), (0.0, inf), (0.0, inf), (0.0, 0.5), (0.0, inf), (0.0, inf),
+    ]  # fmt: skip
+
+
+def test_the_strongest_leakage_is_the_farthest_from_zero():
+    rows = [{"kind": "leakage", "variant": "v", "seed": s, "leakage": x}
+            for s, x in ((1, 0.1), (1, -0.3), (0, 0.2), (0, 0.1))]  # fmt: skip
+    assert strongest_leakage(Table(rows), "v") == {0: 0.2, 1: -0.3}

@@ -5,6 +5,7 @@ from level_rows import accuracy_rows
 
 from recombine.analysis.claims import Claim, Finding, Part, assess
 from recombine.analysis.levels import accuracy, at_level
+from recombine.analysis.paper_probe import averaged, seeds_of_probe, with_paper_probe
 from recombine.analysis.sensitivity import by_checkpoint, by_probe
 from recombine.analysis.table import Table
 
@@ -117,3 +118,20 @@ def test_too_few_seeds_are_inconclusive_by_every_probe(seeds):
     rows = [r for p, y in BY_PROBE.items() for r in accuracy_rows({"v": y}, seeds, (p,))]
     real = [{"kind": "probe", "probe": p, "joint": 1.0} for p in BY_PROBE]
     assert set(by_other_probes(rows=Table([*rows, *real])).values()) == {"inconclusive"}
+
+
+def test_seeds_of_the_papers_probe_are_averaged_into_one():
+    about = {"kind": "accuracy", "variant": "v", "seed": 0, "step": 1, "composition": "0"}
+    rows = [about | {"probe": p, "level": 0, "joint": x, "n": n} for p, x, n in
+            (("paper 1", 0.5, 2), ("cnn", 0.9, 3), ("paper 0", 1.0, 4))]  # fmt: skip
+    made = averaged(Table(rows).frame)
+    assert made["probe"].to_list() == ["cnn", "paper"]
+    assert made["joint"].to_list() == [0.9, 0.75]
+    assert made["n"].to_list() == [3.0, 3.0]
+    assert seeds_of_probe(Table(rows)) == ["paper 0", "paper 1"]
+    alone = Table(rows[1:2])
+    assert averaged(alone.frame).equals(alone.frame)
+    with pytest.raises(LookupError, match=r"^no rows of the paper's probe$"):
+        with_paper_probe(alone)
+    paper = with_paper_probe(Table(rows)).where(probe="paper")
+    assert paper.column("joint") == [0.75]

@@ -22,7 +22,7 @@ from recombine.studies.swing_by import STUDY, SwingBy, runs, settings
 from recombine.studies.swing_by_claims import apart, flips, is_near, share_of
 from recombine.theory import flow, sim, swing_by_flows, swing_by_laws, swing_by_own
 from recombine.theory.sim import IdentityMapping
-from recombine.theory.swing_by_rows import POINTS, REFERENCE
+from recombine.theory.swing_by_rows import POINTS, REFERENCE, row, thin
 
 CLAIMS = {claim.id: claim for claim in STUDY.claims}
 
@@ -312,3 +312,45 @@ def test_shares_of_starts_have_their_regions():
 
 def test_near_is_within_a_share_and_nothing_is_near_to_none():
     assert [is_near(x, -2.0, 0.25) for x in (-2.5, -1.5, -2.6, None)] == [True, True, False, False]
+
+
+def test_the_horizon_is_cut_where_signals_differ_by_much(monkeypatch):
+    steps = []
+
+    def still(u, a, dt, count, every):
+        steps.append((dt, count, every))
+        return flow.Trajectory(torch.zeros(1), (u @ u.mT)[:, None])
+
+    monkeypatch.setattr(swing_by_own.flow, "flow", still)
+    assert swing_by_own.MOST_STEPS == 24_000
+    for weak, cut in ((0.5, False), (0.01, True)):
+        task = IdentityMapping((weak, 1.0), 0.0)
+        fast, slow = float(task.a.max()), float(task.a.min())
+        horizon = (math.log(1 / 0.05) + 7) / (2 * slow)
+        end = min(horizon, 24_000 / (10 * fast))
+        path, is_cut = swing_by_own._patient(task, flow.correlated(0.1, 0.5, 2))
+        assert is_cut is cut
+        assert float(path.t[-1]) == pytest.approx(end, rel=1e-9)
+        assert path.w.shape == (1, POINTS + 1, 2, 2)
+        count = math.ceil(end / POINTS * fast * 10)
+        assert steps.pop() == (pytest.approx(end / POINTS / count), count, count)
+
+
+def test_a_summary_names_the_weakest_and_the_strongest():
+    task = IdentityMapping((2.0, 0.5, 1.0), (0.1, 0.2, 0.3))
+    ends = swing_by_own._ends(task, 1, 0)
+    assert ends == {
+        "weak": 2, "strong": 1, "mu_weak": 0.5, "mu_strong": 2.0,
+        "sigma_weak": 0.2, "sigma_strong": 0.1,
+    }  # fmt: skip
+    assert swing_by_own._entries(2, [1, 0]) == [("w11", 0, 0), ("w12", 0, 1), ("w22", 1, 1)]
+    many = swing_by_own._entries(10, list(range(10)))
+    assert [name for name, _, _ in many][:4] == ["w1,1", "w1,4", "w1,7", "w1,10"]
+    assert len(many) == 10
+
+
+def test_curves_are_thinned_with_their_ends_and_numbers_have_seven_digits():
+    assert thin(5, 3) == [0, 2, 4]
+    assert thin(3, 9) == [0, 1, 2]
+    made = row("k", a=0.123456789, b=math.inf, c=3, d="x", e=torch.tensor(2.0))
+    assert made == {"kind": "k", "a": 0.1234568, "b": None, "c": 3, "d": "x", "e": 2.0}

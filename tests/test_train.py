@@ -11,6 +11,7 @@ import torch
 from tiny import CONFIG, QUIET, batch, fit, folder_of, loss, net, outcome
 
 from recombine.config import UsageError, to_json
+from recombine.runtime import Runtime
 from recombine.store import RunFolder, write_json
 from recombine.train.fit import Diverged, Fit, TrainConfig
 from recombine.train.flat import FlatParams, StepScalars, adamw, flat_params, learner, products
@@ -445,3 +446,26 @@ def test_only_weights_that_enter_products_are_rounded():
     assert learner(made, parts).a.weight is parts[0].leaves["a.weight"]
     assert learner(made, parts).a.bias is made.a.bias
     assert learner(made, parts[1:]) is made
+
+
+def test_rows_of_training_are_shown_on_the_board(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr(Runtime, "board", lambda self, run, row: shown.append((run, row)))
+    folder = fit(tmp_path)
+    rows = [r for r in folder.rows() if r["kind"] == "train"]
+    assert shown == [(folder.digest, row) for row in rows]
+
+
+def test_a_check_between_updates_may_stop_a_run(tmp_path):
+    asked = []
+
+    def check() -> None:
+        asked.append(1)
+        if len(asked) == 4:
+            raise UsageError("enough")
+
+    folder = folder_of(tmp_path)
+    folder.begin(to_json(CONFIG))
+    with pytest.raises(UsageError, match="enough"):
+        train(net(), loss, batch, CONFIG, folder, QUIET, check=check)
+    assert [r["step"] for r in folder.rows()] == [2]
