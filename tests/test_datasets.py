@@ -718,3 +718,13 @@ def test_spaces_around_columns_are_dropped_and_lists_left_out(tmp_path):
     dataset = open_dataset(tmp_path / "rows.json")
     assert dataset.table.to_dicts() == [{"file": "a.png", "n": "1"}]
     assert dataset.notes == ("column 'path' names the pictures",)
+
+
+def test_a_file_that_is_missing_is_named_by_its_row_and_known_values_are_matched(tmp_path):
+    as_csv(tmp_path)
+    (tmp_path / "20.png").unlink()
+    dataset = open_dataset(tmp_path)
+    with says(f"{tmp_path}: row 2 names '20.png', and there is no such file"):
+        list(dataset.pictures())
+    space = label(dataset, ("shape", "color"))[0].space
+    assert matched(dataset, space).tolist() == [[0, 0], [0, 1], [1, 0]]
