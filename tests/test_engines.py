@@ -367,7 +367,7 @@ def test_a_worker_that_crashes_is_not_replaced_and_one_that_reports_failures_is_
     outcomes.check()
 
 
-def test_slurm_is_told_what_was_set_and_nothing_else():
+def test_slurm_gets_what_was_set_and_nothing_else():
     assert SlurmSettings().parameters() == {
         "name": "recombine",
         "timeout_min": 240,
@@ -534,8 +534,8 @@ def test_a_worker_of_an_array_that_raised_has_crashed(tmp_path):
     assert array.outcomes.done == {2}
 
 
-def test_states_of_an_array_are_asked_for_in_one_question(tmp_path, monkeypatch):
-    said, asked = [], []
+def test_states_of_an_array_come_by_one_question(tmp_path, monkeypatch):
+    said, questions = [], []
     array = array_of(tmp_path, said)
     answers = [
         "7_0 RUNNING\n7_1 PENDING\n",
@@ -545,8 +545,8 @@ def test_states_of_an_array_are_asked_for_in_one_question(tmp_path, monkeypatch)
     ]
 
     def output(*command):
-        asked.append(command[-1])
-        answer = answers[len(asked) - 1]
+        questions.append(command[-1])
+        answer = answers[len(questions) - 1]
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -556,7 +556,7 @@ def test_states_of_an_array_are_asked_for_in_one_question(tmp_path, monkeypatch)
     assert array.states() == {}
     unknown = dict.fromkeys(("7_0", "7_1", "7_2"), "UNKNOWN")
     assert array.states() == array.states() == unknown
-    assert asked == ["--jobs=7"] * 4
+    assert questions == ["--jobs=7"] * 4
     assert said == ["Slurm does not answer: busy", "Slurm does not answer"]
     answers += ["7_0 COMPLETED\n7_1 FAILED\n", "7_0 COMPLETING\n"]
     assert [array.is_running(), array.is_running()] == [False, True]

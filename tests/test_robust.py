@@ -454,9 +454,9 @@ def test_splits_are_as_their_definition_says(counts, rng: random.Random):
 
 
 def test_memory_is_what_is_set_or_the_least_that_is_free(monkeypatch):
-    for machine, container, most in ((10, 20, 10), (10, 5, 5), (0, 5, 5), (7, 0, 7), (0, 0, 2**63)):
-        monkeypatch.setattr("recombine.limits._meminfo", lambda free=machine: free)
-        monkeypatch.setattr("recombine.limits._cgroup", lambda free=container: free)
+    for free, left, most in ((10, 20, 10), (10, 5, 5), (0, 5, 5), (7, 0, 7), (0, 0, 2**63)):
+        monkeypatch.setattr("recombine.limits._meminfo", lambda count=free: count)
+        monkeypatch.setattr("recombine.limits._cgroup", lambda count=left: count)
         assert memory() == most
     monkeypatch.setenv("RECOMBINE_MAX_MEMORY", "3")
     assert memory() == 3
@@ -534,15 +534,15 @@ def test_code_in_somebody_elses_repository_has_no_commit(monkeypatch):
     answers = {"rev-parse --show-toplevel": f"{provenance.HERE.parent}\n"}
     answers |= {"rev-parse --short=12 HEAD": "abc\n", "status --porcelain": ""}
     monkeypatch.setattr(provenance, "_git", lambda *words: answers[" ".join(words)])
-    asked = provenance._checked_out.__wrapped__
-    assert asked() == "abc"
+    found = provenance._checked_out.__wrapped__
+    assert found() == "abc"
     answers["status --porcelain"] = " M file\n"
-    assert asked() == "abc+"
+    assert found() == "abc+"
     answers["rev-parse --show-toplevel"] = "/elsewhere\n"
-    assert asked() == "unknown"
+    assert found() == "unknown"
 
     def fails(*words):
         raise subprocess.CalledProcessError(1, "git")
 
     monkeypatch.setattr(provenance, "_git", fails)
-    assert asked() == "unknown"
+    assert found() == "unknown"

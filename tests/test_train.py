@@ -457,11 +457,11 @@ def test_rows_of_training_are_shown_on_the_board(tmp_path, monkeypatch):
 
 
 def test_a_check_between_updates_may_stop_a_run(tmp_path):
-    asked = []
+    calls = []
 
     def check() -> None:
-        asked.append(1)
-        if len(asked) == 4:
+        calls.append(1)
+        if len(calls) == 4:
             raise UsageError("enough")
 
     folder = folder_of(tmp_path)
