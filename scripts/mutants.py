@@ -80,6 +80,7 @@ analysis/estimates | low, high, (-1, 1)) | 1 -> 2 | a tanh is never beyond 1
 analysis/estimates | total / total[..., -1:] | total / total | the masses sum to one already
 analysis/features | least[name], 4.0 | 4.0 -> 5.0 | a gap is never beyond 4
 analysis/labels | zip(t.column("step") | True -> False | columns of one table
+bridge/features | super().__init__() | super | torch's does nothing
 config | @lru_cache | 1 -> 2 | how much is remembered
 config | @lru_cache | 1024 -> 1025 | how much is remembered
 config | dataclass_transform(frozen_default | True -> False | for type checkers alone
@@ -95,10 +96,12 @@ plots/concept_order | zip(axes[0], pairs | True -> False | an axis for each
 plots/local_scores_composed | zip(axes, summary | True -> False | an axis for each
 plots/prompting | steps = runs[0].steps | 0 -> 1 | all runs have the same steps
 plots/swing_by_evidence | right.text(10_200 | 10200 -> 10201 | less than a pixel
+studies/joining | held = zip(folders, facts | True -> False | facts of each folder
 theory/mixtures | return self.mean[which] + ( | self.mean[which] + | the sign of noise whose law is even
 theory/swing_by_laws | seeded(0, "fields" | 0 -> 1 | what is checked holds for all draws
 worlds/factor_table | zip(*some, strict=True) | True -> False | rows are as long as the header by then
 worlds/factors | zip(levels.tolist(), some.tolist() | True -> False | a level for each
+worlds/scenes/shot | FUSED // rays if | FUSED // rays if | how many rays are traced at once
 worlds/scenes/shot | FUSED = 2**21 | 2 -> 3 | how many rays are traced at once
 worlds/scenes/trace | 1 / (ray + 1e-12) | ray + 1e-12 | no ray is so flat
 """
