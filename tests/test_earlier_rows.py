@@ -20,9 +20,11 @@ MOST = 2
 """Tasks of one kind in one study; other ones in the next study."""
 LONG = ("patches",)
 """Parts of the names of variants that take longer than a few seconds."""
-SAME = 0.97
-"""The share of numbers that must be the same: what is counted may change where processors round
-differently."""
+SAME = 0.99
+"""The share of numbers that must be the same where networks are trained: what is counted may change
+where processors round differently."""
+EXACT = ("interactions", "swing-by", "local-scores")
+"""Studies of exact theory, all of whose numbers must be the same."""
 
 
 def chosen() -> dict[str, Job]:
@@ -79,7 +81,8 @@ def test_a_task_measures_what_it_measured(name, out):
     now, then = measured(JOBS[name], out), held[name]
     assert now.shape == then.shape, __doc__
     same = np.isclose(now, then, rtol=1e-3, atol=1e-5, equal_nan=True)
-    assert same.mean() >= SAME, f"{name}: {same.mean():.3f} of the numbers are the same; {__doc__}"
+    least = 1.0 if name.startswith(EXACT) else SAME
+    assert same.mean() >= least, f"{name}: {same.mean():.3f} of the numbers are the same; {__doc__}"
 
 
 if __name__ == "__main__":
