@@ -469,7 +469,7 @@ def test_rescored_samples_are_printed_by_run_probe_and_level_at_the_last_step(
     assert len(read_table(tmp_path / "rescored.parquet").column("joint")) == 4
 
 
-def test_the_site_is_opened_where_asked(call, tmp_path, monkeypatch):
+def test_the_site_is_opened_where_called(call, tmp_path, monkeypatch):
     page, opened = tmp_path / "index.html", []
     monkeypatch.setattr("recombine.report.site.write_site", lambda folder: page)
     monkeypatch.setattr("typer.launch", opened.append)
@@ -479,7 +479,7 @@ def test_the_site_is_opened_where_asked(call, tmp_path, monkeypatch):
     assert opened == [str(page)]
 
 
-def test_claims_are_assessed_anew_where_asked(call, tmp_path, monkeypatch):
+def test_claims_are_assessed_anew_where_called(call, tmp_path, monkeypatch):
     path, done = tmp_path / "composition" / "claims.json", []
     monkeypatch.setattr("recombine.report.claims.claim_files", lambda folder: [path])
     monkeypatch.setattr("recombine.report.claims.read_claims", lambda path: [{"id": 1}])

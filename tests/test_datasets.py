@@ -514,14 +514,14 @@ def fake_hub(monkeypatch, features, rows):
             return Columns(self, names)
 
     def load_dataset(title, split):
-        asked.append((title, split))
+        calls.append((title, split))
         found = Data(rows)
         found.features = features
         return found
 
-    asked: list = []
+    calls: list = []
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    return asked
+    return calls
 
 
 def test_a_dataset_of_the_hub_is_its_columns_as_text(monkeypatch):
@@ -532,10 +532,10 @@ def test_a_dataset_of_the_hub_is_its_columns_as_text(monkeypatch):
     shown = [np.full((4, 4, 3), g, np.uint8) for g in (10, 20)]
     rows = [{"file": "odd", "image": p, "kind": k, "n": 7} for k, p in enumerate(shown)]
     features = {"file": None, "image": type("Image", (), {})(), "kind": Names(), "n": None}
-    asked = fake_hub(monkeypatch, features, rows)
+    calls = fake_hub(monkeypatch, features, rows)
     dataset = open_dataset("hf:me/mine")
     assert open_dataset("hf:me/mine:test").where == "hf:me/mine:test"
-    assert asked == [("me/mine", "train"), ("me/mine", "test")]
+    assert calls == [("me/mine", "train"), ("me/mine", "test")]
     assert dataset.table.to_dict(as_series=False) == {
         "file": ["0", "1"], "kind": ["cup", "bowl"], "n": ["7", "7"],
     }  # fmt: skip

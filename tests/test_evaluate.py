@@ -466,7 +466,7 @@ def blank(count: int) -> list[np.ndarray]:
 
 def test_a_zero_shot_model_chooses_among_the_prompts_of_all_compositions(monkeypatch):
     def pipe(images, **how):
-        asked.append(how)
+        calls.append(how)
         labels = how["candidate_labels"]
         best = [len(labels) - 1, 2]
         return [
@@ -474,15 +474,15 @@ def test_a_zero_shot_model_chooses_among_the_prompts_of_all_compositions(monkeyp
             for k in range(len(images))
         ]
 
-    asked: list[dict] = []
+    calls: list[dict] = []
     requested = stub_pipeline(monkeypatch, pipe)
     probe = hub_probe("zero-shot:some/clip", SPACE, "")
     assert requested == [("zero-shot-image-classification", "some/clip")]
     assert probe.read(blank(2)).tolist() == [[1, 2], [0, 2]]
     assert probe.name == "zero-shot:some/clip"
     assert probe.digest == "zero-shot:some/clip|a photo of a {shape} {color}"
-    assert asked[0]["candidate_labels"][1] == "a photo of a disc dark red"
-    assert (asked[0]["hypothesis_template"], asked[0]["batch_size"]) == ("{}", 64)
+    assert calls[0]["candidate_labels"][1] == "a photo of a disc dark red"
+    assert (calls[0]["hypothesis_template"], calls[0]["batch_size"]) == ("{}", 64)
     named = hub_probe("zero-shot:some/clip", SPACE, "{color} {shape}")
     assert named.digest.endswith("|{color} {shape}")
     with says("--template '{shape}': does not name {color}"):
@@ -694,7 +694,7 @@ def test_a_sampler_takes_three_arguments_or_two_and_its_own_complaint_stands():
         drawn(fails, "f", {"a": "b"}, 1, 0)
 
 
-def test_one_picture_or_a_stack_of_grey_ones_is_told_from_its_shape():
+def test_one_picture_or_a_stack_of_grey_ones_is_known_by_its_shape():
     grey = np.arange(3, dtype=np.uint8)[:, None, None] * np.ones((3, 8, 8), np.uint8)
     assert [int(p[0, 0, 0]) for p in pictures_of(grey, 3, "f")] == [0, 1, 2]
     assert pictures_of(np.zeros((8, 8, 3), np.uint8), 1, "f")[0].shape == (8, 8, 3)
@@ -1077,7 +1077,7 @@ def test_labels_come_before_prompts():
     assert wanted(prompted("red disc", shape=["bar"]), SPACE, "").tolist() == [[0, 0]]
 
 
-def test_sources_are_told_apart_by_what_is_there(tmp_path, monkeypatch):
+def test_sources_are_known_by_what_is_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make(tmp_path / "made", 3)
     (tmp_path / "pipe").mkdir()
@@ -1097,14 +1097,14 @@ def test_sources_are_told_apart_by_what_is_there(tmp_path, monkeypatch):
 
 
 def test_two_pictures_are_drawn_to_see_that_a_source_draws():
-    asked = []
+    calls = []
 
     def sample(labels, n_per_item, seed):
-        asked.append((labels, n_per_item, seed))
+        calls.append((labels, n_per_item, seed))
         return np.zeros((n_per_item, 4, 4, 3), np.uint8)
 
     check_source(find_source(sample, "", "cpu", {}), "{shape} {color}", ALL, 9)
-    assert asked == [([{"shape": "disc", "color": "red"}], 2, 9)]
+    assert calls == [([{"shape": "disc", "color": "red"}], 2, 9)]
     with says("--template '{shape}': does not name {color}"):
         check_source(find_source(sample, "", "cpu", {}), "{shape}", ALL, 9)
 

@@ -105,15 +105,15 @@ def test_the_table_is_ranked_by_the_furthest_level_of_each_probe():
 
 def test_a_leaderboard_leaves_rows_digests_and_says_which_it_scores(board, tmp_path, capsys):
     (board / "board.json").write_text(json.dumps({"data": "real", "probe_steps": 7}))
-    asked = []
+    calls = []
 
     def find(probe, reference, steps, *rest):
-        asked.append((probe, steps))
+        calls.append((probe, steps))
         return both(probe, reference)
 
     entries = leaderboard(board, tmp_path / "out", device="cpu", find=find)
     assert capsys.readouterr().err.splitlines() == ["leaderboard: blind", "leaderboard: good"]
-    assert asked == [("", 7)]
+    assert calls == [("", 7)]
     facts = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
     assert list(facts["entries"]) == ["blind", "good"]
     assert facts["entries"]["good"]["pictures"] == entries[1].pictures == 24

@@ -452,15 +452,15 @@ def test_stages_are_compiled_only_while_fusing(monkeypatch):
 
 
 def test_the_gallery_has_rows_of_more_and_more_objects(monkeypatch):
-    asked = []
+    calls = []
 
     def images(world, scene):
-        asked.append((world.size, world.samples, scene.present.sum(1).tolist()))
+        calls.append((world.size, world.samples, scene.present.sum(1).tolist()))
         return torch.zeros(len(scene.xy), 3, 4, 4)
 
     monkeypatch.setattr(Scenes, "images", images)
     assert gallery.crowds().shape == (2, 5, 3, 4, 4)
-    assert asked == [(160, 9, [1, 2, 3, 3, 5]), (160, 9, [6, 7, 9, 10, 12])]
+    assert calls == [(160, 9, [1, 2, 3, 3, 5]), (160, 9, [6, 7, 9, 10, 12])]
     made = np.asarray(Image.open(io.BytesIO(sheet(torch.zeros(2, 5, 3, 4, 4)))))
     assert made.shape == (16, 40, 3)
     assert (made[2:6, 2:6] == 0).all()
