@@ -11,7 +11,7 @@ import torch
 from tiny import CONFIG, QUIET, batch, fit, folder_of, loss, net, outcome
 
 from recombine.config import UsageError, to_json
-from recombine.runtime import Runtime
+from recombine.runtime import Pace, Runtime
 from recombine.store import RunFolder, write_json
 from recombine.train.fit import Diverged, Fit, TrainConfig
 from recombine.train.flat import FlatParams, StepScalars, adamw, flat_params, learner, products
@@ -330,7 +330,7 @@ def test_rows_of_training_come_every_so_often_and_at_the_end(whole):
 
 
 def test_lines_of_training_are_written(tmp_path, capsys):
-    fit(tmp_path, runtime=replace(QUIET, quiet=False))
+    fit(tmp_path, runtime=replace(QUIET, quiet=False, pace=Pace()))
     said = capsys.readouterr().err.splitlines()
     loss_at_end = folder_of(tmp_path).rows()[-2]["loss"]
     assert said[-1] == f"{folder_of(tmp_path).digest}  12/12  loss {loss_at_end:.4f}"
