@@ -57,8 +57,8 @@ ABROAD = {
     "runtime": "ddp",
     "train/": "ddp",
 }
-"""Modules that tests run in processes of their own, which read the source anew: the file of the
-tests for what no other test runs."""
+"""Modules that tests run in processes of their own, which read the source anew: the file of these
+tests, for faults that no other test notices."""
 SWAPS = {
     ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -227,22 +227,28 @@ class Trial:
         block = block_at(ast.parse(source), module, line)
         loaded = block is None or at_load(block, self.at_import)
         tests = tests_at(self.tests, module, None if loaded else block, MOST)
-        abroad = next((f for m, f in ABROAD.items() if module.startswith(m) and not tests), "")
-        if abroad:
-            tests = {f"tests/test_{abroad}.py": 60.0}
-        anew = loaded or bool(abroad) or not is_exchangeable(source, text)
+        anew = loaded or not is_exchangeable(source, text)
+        result, test = self.tried(module, text, tests, anew)
+        if abroad := next((f for m, f in ABROAD.items() if module.startswith(m)), ""):
+            if result not in CAUGHT:
+                result, test = self.tried(module, text, {f"tests/test_{abroad}.py": 60.0}, True)
+        return Outcome(module, line, what, result, index, test)
+
+    def tried(self, module: str, text: str, tests: Tests, anew: bool) -> tuple[str, str]:
+        """What comes of a module's other text, and the test that noticed."""
+        source = self.path(module).read_text()
         act = self.verdict if anew else self.warm.verdict
         while tests := {t: seconds for t, seconds in tests.items() if t not in self.bad}:
             said = act(module, text, tests)
             test = self.failed() if said == "failed" else ""
             if said != "failed" or test in self.good or (anew and not test):
-                return Outcome(module, line, what, NAMES.get(said, said), index, test)
+                return NAMES.get(said, said), test
             alone = {test: tests[test]} if test in tests else tests
             if act(module, source, alone) == "passed":
                 self.good |= alone.keys()
-                return Outcome(module, line, what, "caught", index, test)
+                return "caught", test
             self.bad |= alone.keys()
-        return Outcome(module, line, what, "without a test", index)
+        return "without a test", ""
 
     def failed(self) -> str:
         """The test that failed; none where loading did."""
