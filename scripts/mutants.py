@@ -71,40 +71,7 @@ NAMED = (
     ("runs/models", 'seeded(r.seed, "sample",', 'seeded(0, "sample",', "test_robust"),
     ("metrics/violation", "Violation(pixels, c", "Violation(pixels.tril(), c", "test_violation"),
 )
-EQUIVALENT = """
-* | persistent=False | False -> True | weights on disk are those of parameters
-analysis/claims | if claim.trained else 0 | 0 -> 1 | an estimate has at least one seed
-analysis/claims | run_minutes: float = 0.0 | 0.0 -> 1.0 | neither is a long run
-analysis/estimates | EVEN_CELLS = 1000 | 1000 -> 1001 | how fine a grid is
-analysis/estimates | low, high, (-1, 1)) | 1 -> 2 | a tanh is never beyond 1
-analysis/estimates | total / total[..., -1:] | total / total | the masses sum to one already
-analysis/features | least[name], 4.0 | 4.0 -> 5.0 | a gap is never beyond 4
-analysis/labels | zip(t.column("step") | True -> False | columns of one table
-bridge/features | super().__init__() | super | torch's does nothing
-config | @lru_cache | 1 -> 2 | how much is remembered
-config | @lru_cache | 1024 -> 1025 | how much is remembered
-config | dataclass_transform(frozen_default | True -> False | for type checkers alone
-config | get_close_matches | 1 -> 2 | only the first is used
-config | zip(value, items, strict=True) | True -> False | lengths were compared before
-limits | default=2**63 | 2 -> 3 | both are more than any machine has
-metrics/detector | self.shortcut(x) + self.conv2 | self.shortcut(x) + | the sign of what a convolution learns
-metrics/scene_sheets | LOCATED, MISSED | 1.0 -> 2.0 | colours are clipped at one
-nets/patch_unet | shape[1] % self.cells | 1 -> 2 | both sides are equal there
-nets/text_unet | any(w <= 0 or w % | 0 -> 1 | a width of one leaves a remainder
-pipeline/worker | os._exit(1) | 1 -> 2 | nobody is left to read it
-plots/concept_order | zip(axes[0], pairs | True -> False | an axis for each
-plots/local_scores_composed | zip(axes, summary | True -> False | an axis for each
-plots/prompting | steps = runs[0].steps | 0 -> 1 | all runs have the same steps
-plots/swing_by_evidence | right.text(10_200 | 10200 -> 10201 | less than a pixel
-studies/joining | held = zip(folders, facts | True -> False | facts of each folder
-theory/mixtures | return self.mean[which] + ( | self.mean[which] + | the sign of noise whose law is even
-theory/swing_by_laws | seeded(0, "fields" | 0 -> 1 | what is checked holds for all draws
-worlds/factor_table | zip(*some, strict=True) | True -> False | rows are as long as the header by then
-worlds/factors | zip(levels.tolist(), some.tolist() | True -> False | a level for each
-worlds/scenes/shot | FUSED // rays if | FUSED // rays if | how many rays are traced at once
-worlds/scenes/shot | FUSED = 2**21 | 2 -> 3 | how many rays are traced at once
-worlds/scenes/trace | 1 / (ray + 1e-12) | ray + 1e-12 | no ray is so flat
-"""
+EQUIVALENT = (ROOT / "scripts" / "equivalent_mutants.txt").read_text()
 """A module (* for any), part of a line, how the fault begins, why no test can tell the difference."""
 MOST = 20.0
 """Seconds for the tests of one fault: they are taken, the quickest first, until they take so long."""
@@ -229,9 +196,9 @@ class Trial:
         tests = tests_at(self.tests, module, None if loaded else block, MOST)
         anew = loaded or not is_exchangeable(source, text)
         result, test = self.tried(module, text, tests, anew)
-        if abroad := next((f for m, f in ABROAD.items() if module.startswith(m)), ""):
-            if result not in CAUGHT:
-                result, test = self.tried(module, text, {f"tests/test_{abroad}.py": 60.0}, True)
+        abroad = [f"tests/test_{f}.py" for m, f in ABROAD.items() if module.startswith(m)]
+        if abroad and result not in CAUGHT:
+            result, test = self.tried(module, text, {abroad[0]: 60.0}, True)
         return Outcome(module, line, what, result, index, test)
 
     def tried(self, module: str, text: str, tests: Tests, anew: bool) -> tuple[str, str]:
