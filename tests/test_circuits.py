@@ -490,6 +490,7 @@ def small(world: Shapes2D) -> Circuits:
     return Circuits(recipe, Jepa(layers=(0, 1)), how)
 
 
+@pytest.mark.slow
 def test_the_study_opens_every_model_that_it_trains(tmp_path):
     """Two factors that vary and one that does not."""
     settings = small(Shapes2D(size=16, sizes=("large",)))

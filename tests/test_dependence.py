@@ -217,6 +217,7 @@ def test_the_verdict_on_the_auxiliary_loss_follows_from_its_seeds(lift, expected
     assert verdict(jepa.STUDY, "B3", rows) == expected
 
 
+@pytest.mark.slow
 def test_a_run_measures_it_at_every_checkpoint_and_the_figure_is_plotted(tmp_path):
     short = ("probe_steps=2", "evaluation.samples=2", "tokenizer.steps=2", 'families=["dit"]')
     recipe = override(objectives.settings("smoke"), *short).variants()["dit"]

@@ -98,6 +98,7 @@ def models(tmp_path_factory):
 
 
 @pytest.mark.skipif(not find_spec("diffusers"), reason="diffusers is not installed")
+@pytest.mark.slow
 def test_exported_models_draw_the_same_pictures_with_diffusers_alone(models, tmp_path):
     prompts = {name: ["circle red large", "small blue triangle"] for name in models}
     prompts["captions"] = ["a red circle on the left", "striped"]

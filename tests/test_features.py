@@ -138,6 +138,7 @@ def test_a_model_that_did_not_learn_its_captions_is_not_assessed():
             measure(plain + blind)
 
 
+@pytest.mark.slow
 def test_the_study_runs_to_its_claims(tmp_path):
     (folder,) = run("features", scale="smoke", out=tmp_path)
     rows = read_table(folder / "rows.parquet")

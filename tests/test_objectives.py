@@ -302,6 +302,7 @@ def folder(tmp_path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path):
     changes = (f"world={folder}", 'families=["maskgit","dit"]', "samples=2", "probe_steps=2")
     out = tmp_path / "out"

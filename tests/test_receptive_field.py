@@ -173,6 +173,7 @@ def test_what_cannot_be_compared_is_not_measured():
     assert "the same" in note(FULL, both(alike, alike))
 
 
+@pytest.mark.slow
 def test_the_study_runs_and_plots_its_figures(tmp_path):
     few = ("scenes.recipe.train.steps=2", "scenes.recipe.detector.steps=2", 'bases=["exp2L"]')
     folder = carried_out(STUDY, override(settings("smoke"), *few), tmp_path)
