@@ -140,6 +140,7 @@ def test_uneven_counts_missing_compositions_and_prompts_are_welcome(data, tmp_pa
     assert result.level(0) == 1
 
 
+@pytest.mark.slow
 def test_a_probe_is_trained_on_real_pictures_and_its_reading_of_unseen_ones_is_measured(
     data, tmp_path
 ):

@@ -286,6 +286,7 @@ def test_the_documented_study_that_trains_runs(tmp_path):
 WITHOUT = "import sys; sys.modules['polars'] = None; from recombine.cli import main; main()"
 
 
+@pytest.mark.slow
 def test_the_documented_study_is_made_without_polars_and_assessed_elsewhere(study, tmp_path):
     assert len(documented().splitlines()) <= 65
     out, where = tmp_path / "out", {"env": os.environ | {"PYTHONPATH": str(ROOT)}, "text": True}

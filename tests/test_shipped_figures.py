@@ -18,7 +18,7 @@ from recombine.studies import find
 
 RESULTS = Path(__file__).parents[1] / "results"
 STUDIES = sorted(path.parent.name for path in RESULTS.glob("*/figures"))
-QUICK = ("colours", "locality", "operator")
+QUICK = ("colours", "operator")
 """All others are not among `make test`, but in CI; what most of them share: `test_figures`."""
 NUMBER = re.compile(r"(?<![#\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?")
 NAME = re.compile(r"(?<=[#\"])[mpC][0-9a-f]{9,}(?:_[0-9a-f_]+)?")
