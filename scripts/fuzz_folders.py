@@ -94,7 +94,7 @@ def main(count: int, seed: int = 0) -> int:
             kept = {p.name: p.read_text() for p in outside.iterdir()}
             if len(kept) != 3 or set(kept.values()) != {'{"secret": 1}'}:
                 found.append(f"what lies outside was touched: {sorted(kept)}")
-            if any("secret" in p.read_text() for p in root.rglob("index.html") if p.is_file()):
+            if any(b"secret" in p.read_bytes() for p in root.rglob("index.html") if p.is_file()):
                 found.append("what lies outside is on a page")
             if found:
                 wrong += 1
