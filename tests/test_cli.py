@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -545,3 +546,12 @@ def test_benchmarks_print_their_rows_as_they_come(tmp_path, monkeypatch, capsys)
     assert said.err.startswith("benchmark b  n 2")
     with pytest.raises(UsageError, match=r"^no benchmark 'c'; there are a, b$"):
         bench.run_benchmarks(["a", "c"], as_json=False)
+
+
+def test_bytes_that_are_no_text_in_a_field_that_nothing_reads_are_one_line(call, out, tmp_path):
+    """As a string whose value is skipped, they pass where claims are checked."""
+    shutil.copytree(out / "composition", tmp_path / "composition")
+    path = tmp_path / "composition" / "claims.json"
+    path.write_bytes(path.read_bytes().replace(b'"id"', b'"\xed\x28": "\xed\x28", "id"', 1))
+    status, _, said = call("claims", str(tmp_path), "--json")
+    assert (status, said) == (2, f"recombine: {path}: is not valid JSON\n")

@@ -5,11 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from recombine.config import UsageError
 from recombine.files import printable
-from recombine.report.read import ClaimEntry, content, in_order, read_entries, refuse_old
+from recombine.report.read import ClaimEntry, in_order, read_as, read_entries, refuse_old
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -57,7 +55,7 @@ def claim_files(directory: Path | None = None) -> list[Path]:
 def read_claims(path: Path) -> list[dict[str, Any]]:
     """The claims of one file as they stand in it, once they are known to be claims."""
     read_entries(path)
-    return msgspec.json.decode(content(path))
+    return read_as(path, Any)
 
 
 def print_claims(paths: Iterable[Path], brief: bool = False) -> None:
