@@ -1,6 +1,7 @@
 """Captioned pictures, and the text-conditioned model that is trained on them."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from recombine.bridge.features import block_names
 from recombine.config import UsageError
 from recombine.nets.text_unet import TextUNet, TextUNetConfig
 from recombine.rng import seeded
-from recombine.runs.captions import agreement
+from recombine.runs.captions import CaptionRecipe, agreement
 from recombine.worlds.captions import (
     LENGTH,
     VOCABULARY,
@@ -44,6 +45,37 @@ def test_prompts_become_the_tokens_of_the_captions_that_say_the_same():
     assert torch.equal(tokens_of(spelled(caption)), caption.tokens)
     assert caption.tokens.shape == (64, LENGTH)
     assert VOCABULARY[tokens_of(["zebra"])[0, 0]] == "?"
+
+
+@pytest.mark.parametrize(("world", "changes"), [
+    (WORLD, {}),
+    (replace(WORLD, places=("left",), share=0.7), {"unsaid": 0.5, "unconditional": 0.3}),
+])  # fmt: skip
+def test_what_a_model_without_error_reaches_is_what_draws_from_the_law_reach(world, changes):
+    """Captions that leave things out, each with what was there, are the law; a full caption is
+    answered by what was there with the same words."""
+    recipe, rng = CaptionRecipe(world, **changes), seeded("law")
+    index = world.sample(200_000, rng)
+    said = torch.rand(index.shape, generator=rng) >= recipe.unsaid
+    empty = torch.rand(len(index), generator=rng) < recipe.unconditional
+    tokens = world.caption(index, said & ~empty[:, None]).tokens
+    wanted = world.sample(20_000, rng)
+    both = torch.cat([tokens, world.caption(wanted).tokens])
+    _, group = both.unique(dim=0, return_inverse=True)
+    given, named = group[: len(tokens)], group[len(tokens) :]
+    order = given.argsort()
+    start = torch.searchsorted(given[order], named)
+    count = torch.searchsorted(given[order], named, right=True) - start
+    pick = (start + (torch.rand(len(named), generator=rng) * count).long()).clamp(
+        max=len(order) - 1
+    )
+    drawn = index[order[pick]]
+    same = drawn == wanted
+    for place in range(len(world.places)):
+        same[:, 2 * place + 1] |= wanted[:, 2 * place] == 0
+    found = same.all(1)[count > 0].float()
+    assert (count > 0).float().mean() > 0.9
+    assert found.mean().item() == pytest.approx(recipe.best, abs=0.015)
 
 
 def test_each_factor_changes_its_own_part_of_the_picture():

@@ -115,19 +115,32 @@ def test_the_claims_hold_on_rows_that_show_them_and_not_on_others():
     bad = rows_of((0.5, 0.7, 0.9), lambda k: 5.0 - k, arch[::-1])
     for measure, parts in (
         (pixels_are_local, 2),
-        (words_act_alike, 1),
+        (words_act_alike, 2),
         (hidden_states_separate, 3),
     ):
         assert verdicts(measure(good)) == ["supported"] * parts
         assert "supported" not in verdicts(measure(bad))[:2]
-    within = "rank correlation over words within a noise level"
-    assert words_act_alike(good).measured[within] == pytest.approx(1)
-    assert words_act_alike(bad).measured[within] == pytest.approx(-1)
+
+
+def test_words_that_act_at_their_own_place_are_told_apart_where_the_noise_drives_both():
+    """Each word does little at the other place, and all do more at more noise."""
+    rows = Table(
+        {"kind": "word", "how": how, "seed": seed, "t": t, "word": f"w{i}", "position": i}
+        | {"first": 100**t * (1 + i / 9), "second": 100**t * (2 - i / 9)}
+        for how in ("word", "embedding")
+        for seed in range(3)
+        for t in (0.1, 0.5, 0.9)
+        for i in range(4)
+    )
+    over_all, within = (part.estimate.value for part in words_act_alike(rows).parts)
+    assert over_all > 0.7
+    assert within == pytest.approx(-1)
 
 
 def test_a_model_that_did_not_learn_its_captions_is_not_assessed():
     about = {"kind": "captions", "of": "samples", "joint": 0.5, "seed": 0}
     others = [about | {"joint": 1.0, "seed": seed} for seed in (1, 2)]
+    others += [about | {"joint": 1.0, "of": of} for of in ("real", "a model without error")]
     plain = rows_of((0.9, 0.7, 0.5), float, (0.1,) * 8) + Table(others)
     blind = Table([about | {"of": "real"}])
     for measure in (pixels_are_local, words_act_alike, hidden_states_separate):
@@ -178,7 +191,8 @@ def test_regions_are_those_that_were_written_down():
         ("rank correlation with less noise", 0.8, 1.0, False),
     ]
     assert regions(words_act_alike(rows)) == [
-        ("rank correlation of the two places", 0.9, 1.0, False)
+        ("rank correlation of the two places", 0.9, 1.0, False),
+        ("rank correlation within a noise level", 0.9, 1.0, False),
     ]
     assert regions(hidden_states_separate(rows)) == [
         ("gap in the middle blocks - in latents", 0.05, 4.0, False),
@@ -194,7 +208,7 @@ def test_numbers_of_rows_made_by_hand():
     )
     values = [[p.estimate.value for p in f.parts] for f in (pixels, words, states)]
     assert values[0] == pytest.approx([0.404, 1.0])
-    assert values[1] == pytest.approx([1.0])
+    assert values[1] == pytest.approx([1.0, 1.0])
     assert values[2] == pytest.approx([0.606, 0.707, 0.4545])
     assert [p.estimate.n for p in states.parts] == [3, 3, 3]
     nearby = [v for k, v in pixels.measured.items() if k.startswith("share nearby")]
@@ -219,8 +233,18 @@ def test_the_middle_third_of_the_depth_is_counted_by_the_middles_of_blocks():
 
 def test_captions_just_learned_are_enough_and_rows_must_be_there():
     about = {"kind": "captions", "joint": 0.8, "seed": 0}
-    rows = Table([about | {"of": "samples"}, about | {"of": "real"}])
-    assert learned(rows) == {"samples that show their captions": 0.8}
+    best = about | {"of": "a model without error", "joint": 0.88}
+    samples, real = about | {"of": "samples"}, about | {"of": "real"}
+    rows = Table([samples, real, best])
+    assert learned(rows) == {
+        "samples that show their captions": 0.8,
+        "samples of a model without error that do": 0.88,
+    }
+    with pytest.raises(LookupError, match=r"^samples show their captions in 0\.80 .* not 0\.81$"):
+        learned(Table([samples, real, best | {"joint": 0.9}]))
+    for lacking in ([samples, real], [samples, best]):
+        with pytest.raises(LookupError, match=r"was not measured$"):
+            learned(Table(lacking))
     assert learned(Table([about | {"of": "real", "joint": 0.1}])) == {}
     for kind, measure in (("pixels", pixels_are_local), ("word", words_act_alike)):
         with pytest.raises(LookupError, match=f"^no rows of kind '{kind}'$"):

@@ -7,8 +7,10 @@ from recombine.analysis.claims import Finding, Measured, Part
 from recombine.analysis.estimates import correlation, correlation_estimate, mean
 from recombine.analysis.table import Table
 
-LEARNED = 0.8
-"""The share of samples that show what their captions name, at least, for a model to be assessed."""
+READ, LEARNED = 0.8, 0.9
+"""What is needed for a model to be assessed: the share of real pictures that the probe reads right,
+and how often samples show their captions, as a share of what a model without error would reach. Until
+the first run it was 0.8 of all samples; what captions leave open allows 0.73."""
 RISE, MONOTONE, SAME, MARGIN = 0.1, 0.8, 0.9, 0.05
 """The regions, written down before any run."""
 
@@ -21,19 +23,25 @@ def by_seed(rows: Table, kind: str) -> dict[int, Table]:
 
 
 def learned(rows: Table) -> Measured:
-    """How often samples show what their captions name. LookupError where a model of ours, of any
-    seed, did not learn its captions, or the probe cannot read real pictures; a pipeline has no such
-    rows."""
-    some, real = (rows.where(kind="captions", of=of) for of in ("samples", "real"))
+    """How often samples show their captions. LookupError where a model of ours, of any seed, did
+    not learn its captions, or the probe cannot read real pictures; a pipeline has no such rows."""
+    some, real, best = (
+        rows.where(kind="captions", of=of).column("joint")
+        for of in ("samples", "real", "a model without error")
+    )
     if not some:
         return {}
-    if real and min(real.column("joint")) < LEARNED:
-        joint = min(real.column("joint"))
-        raise LookupError(f"the probe reads {joint:.2f} of real pictures, not {LEARNED}")
-    joint = min(some.column("joint"))
-    if joint < LEARNED:
-        raise LookupError(f"samples show their captions in {joint:.2f} of cases, not {LEARNED}")
-    return {"samples that show their captions": fmean(some.column("joint"))}
+    if not real or not best:
+        raise LookupError("what real pictures and a model without error reach was not measured")
+    if min(real) < READ:
+        raise LookupError(f"the probe reads {min(real):.2f} of real pictures, not {READ}")
+    if min(some) < LEARNED * best[0]:
+        least = f"{LEARNED * best[0]:.2f}"
+        raise LookupError(f"samples show their captions in {min(some):.2f} of cases, not {least}")
+    return {
+        "samples that show their captions": fmean(some),
+        "samples of a model without error that do": best[0],
+    }
 
 
 def pixels_are_local(rows: Table) -> Finding:
@@ -55,28 +63,31 @@ def pixels_are_local(rows: Table) -> Finding:
 
 
 def words_act_alike(rows: Table) -> Finding:
-    """X2."""
+    """X2. Over noise levels both places rise together, whatever words do there; so the correlation
+    within levels counts too (a second part since the first three seeds were seen)."""
     measured = learned(rows)
-    found: dict[str, list[Any]] = {"word": [], "embedding": []}
+    left_out, replaced, within = [], [], []
     for some in by_seed(rows, "word").values():
-        for how, ranks in found.items():
-            mine = some.where(how=how)
-            ranks.append(correlation(mine.column("first"), mine.column("second")))
-    measured["rank correlation, embeddings replaced"] = fmean(found["embedding"])
-    # Over noise levels both places rise together, whatever the words do: within levels it is harder.
-    levels = [
-        correlation(mine.column("first"), mine.column("second"))
-        for some in by_seed(rows, "word").values()
-        for mine in some.where(how="word").by("t").values()
-    ]
-    measured["rank correlation over words within a noise level"] = fmean(levels)
+        left_out.append(alike(some.where(how="word")))
+        replaced.append(alike(some.where(how="embedding")))
+        within.append(fmean(alike(at) for at in some.where(how="word").by("t").values()))
+    measured["rank correlation, embeddings replaced"] = fmean(replaced)
     for word, some in rows.where(kind="word", how="word").by("word").items():
         ratio = fmean(some.column("first")) / max(fmean(some.column("second")), 1e-12)
         measured[f"influence of {word!r}, first place / second"] = ratio
-    part = Part(
-        "rank correlation of the two places", correlation_estimate(found["word"]), SAME, 1.0
+    parts = tuple(
+        Part(name, correlation_estimate(ranks), SAME, 1.0)
+        for name, ranks in (
+            ("rank correlation of the two places", left_out),
+            ("rank correlation within a noise level", within),
+        )
     )
-    return Finding((part,), measured)
+    return Finding(parts, measured)
+
+
+def alike(some: Table) -> float:
+    """The rank correlation of what words do at the two places."""
+    return correlation(some.column("first"), some.column("second"))
 
 
 def thirds(some: Table) -> tuple[float, float]:

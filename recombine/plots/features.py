@@ -74,10 +74,10 @@ def concepts(rows: Table, folder: Path) -> Figure:
             means = [fmean(some.where(space_of=name).column(column)) for name in names]
             axis.plot(range(len(names)), means, color=ink, marker="o", ms=3, label=column)
         axis.set_xticks(
-            range(len(names)), [n.replace("transformer", "") for n in names], rotation=60
+            range(len(names)), [n.removesuffix(".transformer") for n in names], rotation=60
         )
         axis.tick_params(axis="x", labelsize=6)
         axis.axhline(0, color=GREY, lw=0.8, ls=":")
-        axis.set(ylabel="cosine", ylim=(-1.02, 1.02))
+        axis.set(ylabel="cosine", ylim=(min(-0.3, *some.column("between")), 1.02))
         axis.legend()
     return figure

@@ -83,6 +83,19 @@ class CaptionRecipe:
     def shape(self) -> tuple[int, int, int]:
         return self.tokenizer.latent_shape(self.world.image_shape)
 
+    @property
+    def best(self) -> float:
+        """How often a model that draws from the exact law shows a caption that names everything,
+        and nothing besides: what a caption does not mention may be there, since captions leave
+        things out."""
+        absent, there = 1 - self.world.share, self.world.share
+        unsaid = [self.unsaid**2] * len(self.world.places) + [self.unsaid] * 2
+        silent = [absent + there * u for u in unsaid]
+        each = math.prod(there + absent**2 / s for s in silent)
+        nothing = absent ** len(unsaid)
+        empty = (1 - self.unconditional) * math.prod(silent) + self.unconditional
+        return each - nothing**2 / math.prod(silent) + nothing**2 / empty
+
     def with_seed(self, more: int) -> "CaptionRecipe":
         return replace(self, seed=self.seed + more, tokenizer=self.tokenizer.with_seed(more))
 
@@ -250,6 +263,17 @@ def agreement(
     }
     joint = torch.stack(list(kept.values())).all(0)
     return {name: v.float().mean().item() for name, v in {**kept, "joint": joint}.items()}
+
+
+@config("run/caption-law")
+class CaptionLawRun(Task):
+    """What a model without error would reach: exact, nothing is trained."""
+
+    noun = "law of captions"
+    recipe: CaptionRecipe
+
+    def run(self, work: Work) -> Iterable[Row]:
+        return [{"kind": "captions", "of": "a model without error", "joint": self.recipe.best}]
 
 
 @config("run/features")

@@ -75,6 +75,10 @@ CONTROL_DEVIATIONS = (
 )
 
 
+def _wide() -> UNetConfig:
+    return UNetConfig((128, 192, 256), 2, 4, 512, fold=2, scaled=True, coordinates=True)
+
+
 @config("settings/scenes")
 class SceneSettings:
     """`recipe` is that of Exp 1: conditioned on all objects, as a grid. `local`: the network of the
@@ -96,7 +100,7 @@ class SceneSettings:
     control_samples: int = 16
     control_most: int = 5
     control_training: float = 0.25
-    wide: UNetConfig = field(default_factory=UNetConfig)
+    wide: UNetConfig = field(default_factory=_wide)
 
     def __post_init__(self) -> None:
         encoder, balance = self.recipe.layout_encoder, self.recipe.objective.balance
@@ -236,5 +240,4 @@ def full() -> SceneSettings:
         detector=DetectorSettings(steps=3000, real=256, most=12),
     )
     patches = PatchConfig(16, 2, UNetConfig((64, 128), 2, 4, 256, fold=2, **rest))
-    wide = UNetConfig((128, 192, 256), 2, 4, 512, fold=2, **rest)
-    return SceneSettings(recipe, local=LocalConfig(16, 2, 256, 6, 4), patches=patches, wide=wide)
+    return SceneSettings(recipe, local=LocalConfig(16, 2, 256, 6, 4), patches=patches)
