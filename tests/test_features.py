@@ -122,7 +122,7 @@ def test_the_claims_hold_on_rows_that_show_them_and_not_on_others():
         assert "supported" not in verdicts(measure(bad))[:2]
 
 
-def test_words_that_act_at_their_own_place_are_told_apart_where_the_noise_drives_both():
+def test_words_that_act_at_their_own_place_are_seen_where_the_noise_drives_both():
     """Each word does little at the other place, and all do more at more noise."""
     rows = Table(
         {"kind": "word", "how": how, "seed": seed, "t": t, "word": f"w{i}", "position": i}
