@@ -34,9 +34,9 @@ TEXTS = (
     "of exp2] objects in half of its samples ([S2]; paper: 2), a list of all [S3: K_max of exp3] ([S3]; "
     "paper: 3), a map of all [S1: K_max of exp1] ([S1]; paper: 7). Where pixels see only their "
     "surroundings, a map of one reaches [S4: K_max of exp2L] ([S4]; paper: 9), a list [S5: K_max of "
-    "exp3L] ([S5]; paper: 9); of the paper's own form of network there is one seed. With the whole picture in view that "
-    "form fails, as in the paper ([S6: K_max of exp2L, patches, whole], "
-    "[S6]). Locality and number of objects go together: rank correlation "
+    "exp3L] ([S5]; paper: 9). In the paper's own form, a U-Net on patches, the first reaches [S4: K_max "
+    "of exp2L, patches] ([S4]). With the whole picture in view that form fails, as in the paper ([S6: "
+    "K_max of exp2L, patches, whole], [S6]). Locality and number of objects go together: rank correlation "
     "[S8: rank correlation within a seed] ([S8]). "
     "[More](docs/scenes.md)",
     "**Two published figures of swing-by do not follow from the equations beside them** (paper C, Figs "

@@ -41,20 +41,22 @@ PICTURES = {
 
 
 def studies_table(results: Path) -> str:
-    lines = [
-        "| study | question | paper | claims | shipped results |",
-        "|---|---|---|---|---|",
-    ]
+    """A row for each paper, in it a line for each study."""
+    rows: dict[str, list[str]] = {"A": [], "B": [], "C": [], "beyond": []}
     for study, claims in read_all(results):
-        cells = (
-            f"[{study.name}](docs/studies/{study.name}.md)",
-            study.question,
-            study.paper,
-            spans(claim.id for claim in claims),
-            f"{study.scale}, {len(study.seeds)} seed{'s' * (len(study.seeds) != 1)}",
-        )
-        lines.append(table_line(cells))
-    return "\n".join(lines)
+        seeds = f"{len(study.seeds)} seed{'s' * (len(study.seeds) != 1)}"
+        ids = spans(claim.id for claim in claims)
+        link = f"[{study.name}](docs/studies/{study.name}.md)"
+        rows[group(study.paper)].append(f"{link}: {study.question} {ids}; {study.scale}, {seeds}")
+    lines = ["| paper | study, question, claims, shipped results |", "|---|---|"]
+    return "\n".join([*lines, *(table_line((k, "<br>".join(v))) for k, v in rows.items())])
+
+
+def group(paper: str) -> str:
+    """Which paper a study belongs to: A, B with what came before it, C, or none."""
+    if "(before B)" in paper or "after B" in paper:
+        return "B"
+    return paper[0] if re.match(r"[ABC]\b", paper) else "beyond"
 
 
 def spans(ids: Iterable[str]) -> str:
