@@ -183,7 +183,7 @@ def feature_rows() -> Table:
               "first": t + i + s / 5, "second": t}
              for (i, w), s, t in product(enumerate(("a", "dog")), (0, 1), (0.2, 0.8))]  # fmt: skip
     rows += [{"kind": "concepts", "seed": s, "space_of": n, "within": 0.5 + s / 10, "between": -0.1}
-             for s, n in product((0, 1), ("pixels", "transformer_1"))]  # fmt: skip
+             for s, n in product((0, 1), ("pixels", "up.1.transformer"))]  # fmt: skip
     return Table(rows)
 
 
@@ -411,16 +411,17 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
             ("", [0, 1], [0.14, 0.14])], "legend": ["seed 0", "seed 1"]},
     ]),
     "words": (features.words, (feature_rows(),), [
-        {"title": "first place", "limits": (0.17, 0.83, 0, 2), "lines": [
-            ("a", [0.2, 0.8], [0.3, 0.9]), ("dog", [0.2, 0.8], [1.3, 1.9])]},
-        {"title": "second place", "legend": ["a", "dog"], "lines": [
-            ("a", [0.2, 0.8], [0.2, 0.8]), ("dog", [0.2, 0.8], [0.2, 0.8])]},
-        {"title": "both", "labels": ("first place", "second place"), "lines": [
-            ("", [0.2, 0.8, 0.4, 1.0], [0.2, 0.8] * 2), ("", [1.2, 1.8, 1.4, 2.0], [0.2, 0.8] * 2),
-            ("", [0, 2], [0, 2])]},
+        {"title": "word left out", "labels": ("change of the output", ""),
+         "legend": ["first place", "second place"], "lines": [
+            ("", [0.5, 0.7], [-0.2, -0.2]), ("", [1.5, 1.7], [0.8, 0.8]),
+            ("", [0.5, 0.5], [0.2, 0.2]), ("", [0.5, 0.5], [1.2, 1.2])]},
+        {"title": "all words", "legend": ["t = 0.2", "t = 0.8"], "scales": ("log", "log"),
+         "labels": ("change at the first place", "change at the second place"), "lines": [
+            ("t = 0.2", [0.2, 0.4, 1.2, 1.4], [0.2] * 4),
+            ("t = 0.8", [0.8, 1.0, 1.8, 2.0], [0.8] * 4), ("", [0.2, 2], [0.2, 2])]},
     ]),
     "concepts": (features.concepts, (feature_rows(),), [
-        {"xticks": {"pixels": 0, "_1": 1}, "limits": (-0.05, 1.05, -1.02, 1.02), "lines": [
+        {"xticks": {"pixels": 0, "up.1": 1}, "limits": (-0.05, 1.05, -0.3, 1.02), "lines": [
             ("", [0, 1], [0.5, 0.5]), ("", [0, 1], [0.6, 0.6]), ("within", [0, 1], [0.55, 0.55]),
             *[("", [0, 1], [-0.1, -0.1])] * 2, ("between", [0, 1], [-0.1, -0.1]),
             ("", [0, 1], [0, 0])], "legend": ["within", "between"]},

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 from statistics import fmean
+from typing import Any
+
+from matplotlib import colormaps
 
 from recombine.analysis.table import Table
 from recombine.plots.style import CYCLE, Figure, canvas
@@ -17,8 +20,9 @@ def locality(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "pixels",
         "How much of what other pixels do to a pixel comes from nearby",
-        "The share of the gradient's magnitude within 3/16 of the side, over the noise level; each "
-        "line is a seed. Dotted: the share of the picture that is so near to its middle.",
+        "Of the derivatives of a denoised pixel by all others, the share (of summed magnitudes) that "
+        "lies within 3/16 of the picture's side, over the noise level; each line is a seed. Dotted: "
+        "what an even spread gives around the middle of the picture.",
     )
     some = rows.where(kind="pixels")
     with canvas(folder, figure, size=(5.0, 3.2)) as axis:
@@ -33,37 +37,62 @@ def locality(rows: Table, folder: Path) -> Figure:
 
 
 def words(rows: Table, folder: Path) -> Figure:
+    some = rows.where(kind="word", how="word")
+    by_word = [mine for _, mine in sorted(some.by("position").items())]
+    prompt = " ".join(mine.column("word")[0] for mine in by_word)
     figure = Figure(
         "words",
         "What each word of the prompt does at two places",
-        "The change of the output near the first and the second place when a word is left out "
-        "(root mean square; means over seeds), over the noise level. Right: one place against the "
-        "other, all words, levels and seeds; on the dotted line the two are equal.",
+        f"Prompt: “{prompt}”. Each word is left out in turn; shown is how much the output changes "
+        "near the first place (by default on the left) and near the second (on the right), as root "
+        "mean square. Left: means over noise levels; bars are means over seeds, dots are seeds. "
+        "Right: one place against the other; each dot is a word at one noise level t in one seed, "
+        "and on the dotted line the two are equal.",
     )
-    some = rows.where(kind="word", how="word")
-    with canvas(folder, figure, 1, 3, size=(12.5, 3.4)) as axes:
-        for i, mine in enumerate(some.by("position").values()):
-            name, ink = mine.column("word")[0], CYCLE[i % len(CYCLE)]
-            style = {"color": ink, "ls": ("-", "--", ":")[i // len(CYCLE) % 3]}
-            for axis, place in zip(axes, ("first", "second"), strict=False):
-                levels = {t: fmean(at.column(place)) for t, at in mine.by("t").items()}
-                axis.plot(*zip(*levels.items(), strict=True), lw=1.2, label=name, **style)
-            axes[2].plot(mine.column("first"), mine.column("second"), "o", ms=2.5, color=ink)
-        top = max(*some.column("first"), *some.column("second"))
-        axes[2].plot([0, top], [0, top], color=GREY, lw=0.8, ls=":")
-        for axis, place in zip(axes, ("first", "second"), strict=False):
-            axis.set(title=f"{place} place", xlabel="noise level t", ylabel="change", ylim=(0, top))
-        axes[2].set(title="both", xlabel="first place", ylabel="second place")
-        axes[1].legend(fontsize=6, ncols=2)
+    height = max(3.4, 1.4 + 0.2 * len(by_word))
+    with canvas(folder, figure, 1, 2, size=(9.5, height)) as (left, right):
+        per_word(left, by_word)
+        one_against_other(right, some)
     return figure
+
+
+def per_word(axis: Any, by_word: list[Table]) -> None:
+    """A line for each word, in the order of the prompt."""
+    for shift, place, ink in ((-0.2, "first", CYCLE[0]), (0.2, "second", CYCLE[1])):
+        at = [i + shift for i in range(len(by_word))]
+        means = [fmean(mine.column(place)) for mine in by_word]
+        axis.barh(at, means, height=0.4, color=ink, alpha=0.5, label=f"{place} place")
+        for y, mine in zip(at, by_word, strict=True):
+            seeds = [fmean(of.column(place)) for of in mine.by("seed").values()]
+            axis.plot(seeds, [y] * len(seeds), "o", ms=2.5, color=ink)
+    axis.set_yticks(range(len(by_word)), [mine.column("word")[0] for mine in by_word])
+    axis.set(title="word left out", xlabel="change of the output", ylim=(len(by_word) - 0.4, -0.6))
+    axis.grid(False, axis="y")
+    axis.legend()
+
+
+def one_against_other(axis: Any, some: Table) -> None:
+    """On logarithmic scales, a colour for each noise level."""
+    levels = sorted(some.by("t").items())
+    for i, (t, at) in enumerate(levels):
+        ink = colormaps["viridis"](0.9 * i / max(1, len(levels) - 1))
+        axis.plot(at.column("first"), at.column("second"), "o", ms=3, color=ink, label=f"t = {t:g}")
+    both = [*some.column("first"), *some.column("second")]
+    ends = [min(both), max(both)]
+    axis.plot(ends, ends, color=GREY, lw=0.8, ls=":")
+    axis.set(title="all words", xlabel="change at the first place", xscale="log", yscale="log")
+    axis.set_ylabel("change at the second place")
+    axis.legend()
 
 
 def concepts(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "concepts",
         "How alike concepts are, within a category and between categories",
-        "Mean cosine of what two concepts add to the background, in pixels, in latents, and in the "
-        "hidden states of every block in the order of computation. Thin lines are seeds.",
+        "Mean cosine of what two concepts add to the empty prompt, in pixels, in latents, and in the "
+        "hidden states of every block in the order of computation. Within: two concepts of one "
+        "category, as two shapes; between: of different ones. The further apart the lines, the more "
+        "separate the categories. Thin lines are seeds.",
     )
     some = rows.where(kind="concepts")
     names = some.unique("space_of")
@@ -74,9 +103,11 @@ def concepts(rows: Table, folder: Path) -> Figure:
             means = [fmean(some.where(space_of=name).column(column)) for name in names]
             axis.plot(range(len(names)), means, color=ink, marker="o", ms=3, label=column)
         axis.set_xticks(
-            range(len(names)), [n.removesuffix(".transformer") for n in names], rotation=60
+            range(len(names)),
+            [n.removesuffix(".transformer") for n in names],
+            rotation=60,
+            fontsize=8,
         )
-        axis.tick_params(axis="x", labelsize=6)
         axis.axhline(0, color=GREY, lw=0.8, ls=":")
         axis.set(ylabel="cosine", ylim=(min(-0.3, *some.column("between")), 1.02))
         axis.legend()
