@@ -219,7 +219,7 @@ def combine(parts: tuple[Part | Check, ...], verdicts: tuple[Verdict, ...]) -> V
 def _note(claim: Claim, finding: Finding, enough: int) -> str:
     counts = [p.estimate.n for p in finding.parts if isinstance(p, Part)]
     if claim.trained and counts and min(counts) < enough:
-        return f"{min(counts)} seeds; a verdict needs {enough}"
+        return f"{min(counts)} seed{'s' * (min(counts) != 1)}; a verdict needs {enough}"
     return "" if claim.faithful else "the set-up differs from the paper's in what may decide"
 
 

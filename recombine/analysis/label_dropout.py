@@ -59,7 +59,7 @@ def mixture_head_lifts(rows: Table) -> Finding:
 
 @claim("D3", "A, Fig 3c and d", faithful=False, deviations=DEVIATIONS)
 def continuous_succeed(rows: Table) -> Finding:
-    """MAR and DiT succeed too: masking against denoising does not decide it.
+    """MAR and DiT reach level 2 too: masking against denoising does not decide it.
 
     Expected: level 2 >= 0.75 and seen >= 0.7 for both; late means, paper's linear probe (mean over
     its seeds) (paper: 0.821, 0.848)"""

@@ -126,8 +126,9 @@ def any_spread_suffices(rows: Table) -> Finding:
 
 @claim("B27", trained=False)
 def time_is_a_power_of_spread(rows: Table) -> Finding:
-    """But slowly, unless its prior prefers sums: the time goes with the inverse square of the
-    spread one factor away from what was seen, and with its inverse fourth power two away.
+    """With within-class jitter a model composes slowly, unless its prior prefers sums: the time goes
+    with the inverse square of the spread one factor away from what was seen, and with its inverse
+    fourth power two away.
 
     Expected: slope of log time over log spread, shapes apart: -2 +- 0.1 for small red, -4 +- 0.1
     for small blue triangles"""

@@ -176,14 +176,16 @@ CLAIMS = (
     ),
     claim(
         "S2",
-        "Conditioned on one object as a grid (Exp 2), it does not.",
+        "Conditioned on one object as a grid (Exp 2), a model trained on one to three objects does "
+        "not place more.",
         "mean K_max over seeds rounds to 2 or less, <= 2.5 (paper: 2), in models that place one "
         "object",
         partial(stays_at_most, variant="exp2", most=2),
     ),
     claim(
         "S3",
-        "Conditioned on all objects as a list (Exp 3), it does not either.",
+        "Conditioned on all objects as a list (Exp 3), a model trained on one to three objects does "
+        "not place more.",
         "mean K_max over seeds rounds to 3 or less, <= 3.5 (paper: 3), in models that place one "
         "object",
         partial(stays_at_most, variant="exp3", most=3),
