@@ -44,10 +44,11 @@ def studies_table(results: Path) -> str:
     """A row for each paper, in it a line for each study."""
     rows: dict[str, list[str]] = {"A": [], "B": [], "C": [], "beyond": []}
     for study, claims in read_all(results):
-        seeds = f"{len(study.seeds)} seed{'s' * (len(study.seeds) != 1)}"
         ids = spans(claim.id for claim in claims)
         link = f"[{study.name}](docs/studies/{study.name}.md)"
-        rows[group(study.paper)].append(f"{link}: {study.question} {ids}; {study.scale}, {seeds}")
+        rows[group(study.paper)].append(
+            f"{link}: {study.question} {ids}; {study.scale}, {study.seeds_text}"
+        )
     lines = ["| paper | study, question, claims, shipped results |", "|---|---|"]
     return "\n".join([*lines, *(table_line((k, "<br>".join(v))) for k, v in rows.items())])
 

@@ -21,7 +21,8 @@ OVERVIEWS = {
     "swing-by": "swing-by",
     "local-scores": "local-scores",
     "interactions": "interactions",
-    **dict.fromkeys(("length", "locality", "receptive-field", "operator"), "scenes"),
+    **dict.fromkeys(("length", "locality", "receptive-field", "operator", "colours"), "scenes"),
+    "features": "bridge",
 }
 """Study -> the page that explains it among its neighbours; `pictures` where nothing is said."""
 
@@ -133,10 +134,9 @@ def sensitivity(claim: Row) -> str:
 def made_where(study: StudyEntry) -> str:
     """Scale, seeds, device, time and date of the shipped results."""
     facts = study.provenance
-    seeds = f"{len(study.seeds)} seed{'s' * (len(study.seeds) != 1)}"
     spent = duration(float(facts.get("seconds") or 0))
     return (
-        f"The shipped results: scale {study.scale}, {seeds}, {facts.get('device')}, {spent} "
+        f"The shipped results: scale {study.scale}, {study.seeds_text}, {facts.get('device')}, {spent} "
         f"summed over runs, {facts.get('date')}."
     )
 

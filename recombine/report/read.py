@@ -79,6 +79,17 @@ class StudyEntry(Struct):
     def factors(self) -> list[Factor]:
         return self.space.factors if self.space else []
 
+    @property
+    def seeds_text(self) -> str:
+        """`5 seeds`, or `1 to 5 seeds` where variants have different numbers of them."""
+        seeds: dict[str, set[int]] = {}
+        for run in self.runs:
+            if run.variant is not None and run.seed is not None:
+                seeds.setdefault(run.variant, set()).add(run.seed)
+        counts = sorted({len(each) for each in seeds.values()} or {len(self.seeds)})
+        first = f"{counts[0]} to " if len(counts) > 1 else ""
+        return f"{first}{counts[-1]} seed{'s' * (counts[-1] != 1)}"
+
 
 class PartEntry(Struct):
     """A number with its expected region, or a check that holds or does not."""

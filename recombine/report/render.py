@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup, escape
 
 from recombine.analysis.levels import PROBES, level_name
+from recombine.analysis.paper_probe import PAPER
 from recombine.plots.style import LEVELS, display
 from recombine.report.bars import bar
 from recombine.store import write_atomic
@@ -118,7 +119,7 @@ def letter(paper: str) -> str:
 
 
 def probe_name(probe: str) -> str:
-    return PROBES.get(probe, probe)
+    return PROBES.get(probe, "paper's linear probe" if probe == PAPER else probe)
 
 
 def percent(value: float | None) -> str:
