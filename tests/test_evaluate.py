@@ -411,6 +411,40 @@ def test_labels_of_unknown_values_and_prompts_without_a_factor_are_named(data, t
     assert len(open_dataset(root)) == 6
 
 
+def class_folders(table: Path, root: Path) -> Path:
+    """The pictures of a table as `red/disc/000.png`."""
+    for row in pl.read_csv(table / "factors.csv").to_dicts():
+        place = root / row["color"] / row["shape"]
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy(table / row["file"], place)
+    return root
+
+
+def test_class_folders_are_named_by_the_factors_in_their_order(data, tmp_path):
+    real = class_folders(data, tmp_path / "real")
+    made = class_folders(make(tmp_path / "table", 30), tmp_path / "made")
+    how = {"factors": ("color", "shape"), "split": "unseen: bar green"}
+    expected = evaluated(tmp_path / "table", data, tmp_path / "a", **how).levels()
+    for given in (real, data):
+        result = evaluated(made, given, tmp_path / "b", **how)
+        assert result.levels() == expected
+        assert "folders give the factors: color, shape" in result.facts["notes"]
+    with pytest.raises(UsageError, match="row 1 has shape 'blue'; known are"):
+        evaluated(made, data, tmp_path / "c", factors=("shape", "color"))
+
+
+def test_capitals_and_spaces_in_labels_make_no_difference(tmp_path):
+    real, made = make(tmp_path / "real", 60), make(tmp_path / "made", 30)
+    table = pl.read_csv(real / "factors.csv")
+    expected = evaluated(made, real, tmp_path / "a", split="unseen: bar green")
+    shouted = [f" {c.upper()}" if i % 2 else c for i, c in enumerate(table["color"])]
+    table.with_columns(color=pl.Series(shouted)).write_csv(real / "factors.csv")
+    result = evaluated(made, real, tmp_path / "b", split="unseen: bar green")
+    assert len(result.facts["seen"]) == len(expected.facts["seen"]) == 5
+    assert result.levels() == expected.levels()
+    assert any("capitals and spaces" in note for note in result.facts["notes"])
+
+
 def test_without_real_pictures_factors_are_those_of_the_source(data, tmp_path):
     source = open_dataset(data)
     reference = open_reference(None, (), "unseen: bar green", source)

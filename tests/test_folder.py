@@ -64,6 +64,15 @@ def report(root: Path, size: int | None = None, **options) -> list[str]:
     return list(describe(root, "factors.csv", (), size, **options))
 
 
+def test_spellings_that_differ_in_capitals_or_spaces_are_one_value(root):
+    table = (root / "factors.csv").read_text()
+    (root / "factors.csv").write_text(table.replace("c.png,cone,red", "c.png,cone, RED ", 1))
+    assert "RED" in (root / "factors.csv").read_text()
+    assert Folder.open(root).space.factors[1].values == ("red", "blue")
+    said = "color: capitals and spaces make no difference in 'red', 'RED'"
+    assert said in describe(root, "factors.csv", (), None)
+
+
 def test_what_a_study_would_take_from_it_is_reported_line_by_line(root):
     assert report(root) == [
         f"{root}: shape disc/cone, color red/blue; pictures of 3 of 4 compositions, of disc blue the fewest (1)",

@@ -19,6 +19,7 @@ from recombine.scoring.samplers import sample_into
 from recombine.scoring.sheet import Collector
 from recombine.scoring.source import Source, check_source, find_source, wanted
 from recombine.store import Row
+from recombine.worlds.datasets.class_folders import named_levels
 from recombine.worlds.datasets.dataset import NAME, Dataset
 from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.factors import code
@@ -57,11 +58,12 @@ def evaluate(
     folder = Path(out) if out is not None else Path("out") / "evaluate" / _slug(found.name)
     reference = open_reference(data, factors, split, found.dataset)
     sampler = check_source(found, template, reference.space, seed)
-    if found.dataset is not None:
-        index = wanted(found.dataset, reference.space, template)
+    dataset = found.dataset
+    if dataset is not None:
+        dataset = named_levels(dataset, reference.space.names)
+        index = wanted(dataset, reference.space, template)
     probes = find_probes(probe, reference, probe_steps, template, folder, runtime)
     checks = [row for i, r in enumerate(probes) for row in validated(r, reference, i == 0)]
-    dataset = found.dataset
     if dataset is None:
         where = folder / "pictures"
         every = reference.space.compositions

@@ -23,6 +23,7 @@ from recombine.scoring.probes import PictureProbe, function_probe
 from recombine.scoring.reference import Reference, open_reference
 from recombine.scoring.source import wanted
 from recombine.store import Row, read_json, write_atomic, write_json
+from recombine.worlds.datasets.class_folders import named_levels
 from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.world import World
 
@@ -96,7 +97,7 @@ def _entry(
     found, space = read_json(folder / CARD), reference.space
     plain = found.items() if isinstance(found, dict) else ()
     card = {str(k): str(v) for k, v in plain if isinstance(v, (str, int, float))}
-    dataset = open_dataset(folder)
+    dataset = named_levels(open_dataset(folder), space.names)
     index, rows, levels, digest = wanted(dataset, space, ""), [], {}, ""
     for probe in probes:
         read, prompted, digests = score.read_all(probe, score.stream(dataset.pictures(), index))

@@ -12,6 +12,7 @@ from recombine.config import UsageError
 from recombine.metrics.factor_probe import SIDE
 from recombine.rng import seeded
 from recombine.scoring.splits import find_split
+from recombine.worlds.datasets.class_folders import named_levels
 from recombine.worlds.datasets.columns import Labels, factor_columns, label, matched
 from recombine.worlds.datasets.dataset import Dataset, Picture
 from recombine.worlds.datasets.open_dataset import open_dataset
@@ -69,7 +70,7 @@ def open_reference(
 
 
 def _from_pictures(path: str | Path, factors: Sequence[str], split: Any) -> Reference:
-    dataset = open_dataset(path)
+    dataset = named_levels(open_dataset(path), factors)
     names, notes = factor_columns(dataset, factors)
     if not names:
         raise UsageError(
@@ -80,7 +81,7 @@ def _from_pictures(path: str | Path, factors: Sequence[str], split: Any) -> Refe
     folder = Folder.open(path, factors=names, size=size, most=MOST)
     labels = Labels(folder.space, matched(dataset, folder.space))
     chosen = find_split(split, folder.space, (dataset, labels), folder.present)
-    said = (*dataset.notes, *notes)
+    said = (*dataset.notes, *notes, *label(dataset, names)[1])
     return Reference(
         str(path), folder.space, chosen, folder.present, folder, (dataset, labels), said
     )
@@ -91,6 +92,7 @@ def _without_data(source: Dataset | None, factors: Sequence[str], split: Any) ->
         raise UsageError(
             "--data: a model that draws on request needs real pictures to say what its factors are"
         )
+    source = named_levels(source, factors)
     names, notes = factor_columns(source, factors)
     if not names:
         raise UsageError(

@@ -53,7 +53,7 @@ class Result:
             "probes": {r.name: r.digest for r in probes},
             "pictures": {"n": len(dataset), "digest": digest},
             "shown": [code(c) for c in sheet.compositions],
-            "notes": [*reference.notes, *dataset.notes],
+            "notes": list(dict.fromkeys((*reference.notes, *dataset.notes))),
         }
         return Result(rows, facts | {"doubts": _doubts(rows, facts, reference)}, pictures, sheet)
 

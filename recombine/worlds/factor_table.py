@@ -9,7 +9,7 @@ from 1, below the header. Time and memory are linear in the rows."""
 import itertools
 import math
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from recombine.config import UsageError
 from recombine.limits import allow
-from recombine.worlds.factors import RESERVED, Factor, FactorSpace
+from recombine.worlds.factors import RESERVED, Factor, FactorSpace, merged_note, plain_value
 from recombine.worlds.table_files import Cells, read_cells
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -113,9 +113,11 @@ def read_table(root: Path, table: str, wanted: tuple[str, ...] = ()) -> FactorTa
         used = ["file", *names, *itertools.chain(*own.values())]
         found = _columns(rows, columns, used, set(itertools.chain(*own.values())), where)
     files, file = found["file"]
-    factors = []
+    factors, notes = [], []
     for name in names:
-        values, numbers = found[name][0], [found[c] for c in own[name]]
+        values, found[name], merged = _merged(name, *found[name])
+        notes += merged
+        numbers = [found[c] for c in own[name]]
         centre = tuple(float(n.mean(dtype=np.float64)) for n in numbers)
         unit = tuple(2 * float(n.std(dtype=np.float64)) or 1.0 for n in numbers)
         factors.append(Factor(name, tuple(values), len(numbers), centre, unit))
@@ -125,11 +127,11 @@ def read_table(root: Path, table: str, wanted: tuple[str, ...] = ()) -> FactorTa
             f"{where}: {len(names)} factors make {float(space.count):.1e} compositions; choose "
             "fewer of its columns as factors"
         )
-    index = np.stack([found[name][1] for name in names], 1)
+    index = np.stack([found[name] for name in names], 1)
     numbers = [found[c] for name in names for c in own[name]]
     values = np.stack(numbers, 1) if numbers else np.zeros((len(file), 0), np.float32)
     first = _agreeing(files, file, index, where)
-    return FactorTable(space, files, first, file, index, values)
+    return FactorTable(space, files, first, file, index, values, tuple(notes))
 
 
 def _columns(
@@ -162,6 +164,22 @@ def _columns(
             row = int((whole[c] == empty).argmax()) + 1
             raise UsageError(f"{where}: row {row} has no value for {c!r}")
     return {c: whole[c] if c in numeric else (list(places[c]), whole[c]) for c in used}
+
+
+def _merged(
+    name: str, values: list[str], index: np.ndarray
+) -> tuple[list[str], np.ndarray, list[str]]:
+    """Values that differ in capitals or spaces alone become one, as first spelt; a note says so."""
+    keys = [plain_value(v) for v in values]
+    first: dict[str, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    if len(first) == len(values):
+        return values, index, []
+    place = {key: i for i, key in enumerate(first)}
+    often = Counter(keys)
+    note = merged_note(name, [v for v, k in zip(values, keys, strict=True) if often[k] > 1])
+    return [values[i] for i in first.values()], np.array([place[k] for k in keys])[index], [note]
 
 
 def _batches(rows: Cells) -> Iterator[list[list[str]]]:

@@ -3,6 +3,7 @@ levels of novelty."""
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -54,6 +55,18 @@ class Factor:
         return shown if count <= NAMED else f"{shown}/... ({count:,} values)"
 
 
+def plain_value(value: str) -> str:
+    """What two spellings of a value share: "Dark  Red " and "dark red" are the same."""
+    return " ".join(value.split()).lower()
+
+
+def merged_note(name: str, spellings: Sequence[str]) -> str:
+    """Says which spellings of a factor's values are taken for the same."""
+    return (
+        f"{name}: capitals and spaces make no difference in {', '.join(map(repr, spellings[:6]))}"
+    )
+
+
 @dataclass(frozen=True)
 class FactorSpace:
     """The factors of a world, in order. A composition is one value index per factor."""
@@ -68,6 +81,10 @@ class FactorSpace:
             )
         if any(len(f.values) < 1 for f in self.factors):
             raise ValueError("every factor needs at least one value")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.factors)
 
     @property
     def sizes(self) -> tuple[int, ...]:

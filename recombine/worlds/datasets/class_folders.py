@@ -1,6 +1,7 @@
 """Pictures sorted into folders: one level of folders per factor, `red/circle/0001.png`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,7 @@ from recombine.worlds.datasets.dataset import NAME, Dataset, natural
 from recombine.worlds.datasets.tables import files_under
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm")
+LAYOUT = "class folders"
 SPLITS = {"train", "test", "validation", "val", "seen", "unseen"}
 """Folders of these names are no values of a factor but parts of a dataset."""
 
@@ -43,5 +45,20 @@ def open_class_folders(root: Path) -> Dataset:
         title = heads.pop() if named else usual
         columns[title] = [v.partition("=")[2] for v in values] if named else values
     table = pl.DataFrame({NAME: names, **columns})
-    note = f"folders give the factors: {', '.join(columns)}"
-    return Dataset(str(root), "class folders", table, files_under(root, table[NAME]), (note,))
+    read = files_under(root, table[NAME])
+    return Dataset(str(root), LAYOUT, table, read, (_note(columns),))
+
+
+def named_levels(dataset: Dataset, names: Sequence[str]) -> Dataset:
+    """Class folders whose levels are called as the factors are, in order, where there are as many;
+    any other dataset as it is."""
+    columns = dataset.table.columns
+    levels = [c for c in columns if c.startswith("level")]
+    if dataset.layout != LAYOUT or len(levels) != len(names) or set(names) & set(columns):
+        return dataset
+    named = dataset.renamed(dict(zip(levels, names, strict=True)))
+    return replace(named, notes=(_note(c for c in named.table.columns if c != NAME),))
+
+
+def _note(columns: Iterable[str]) -> str:
+    return f"folders give the factors: {', '.join(columns)}"

@@ -1,6 +1,5 @@
 """Which columns of a table are factors, and what value each picture has of them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from jaxtyping import Int
 
 from recombine.config import UsageError, nearest
 from recombine.worlds.datasets.dataset import NAME, Dataset
-from recombine.worlds.factors import RESERVED, Factor, FactorSpace
+from recombine.worlds.factors import RESERVED, Factor, FactorSpace, merged_note, plain_value
 
 PROMPTS = ("prompt", "text", "caption")
 ASIDE = {"split", "id", "index", "width", "height", "guidance", "steps", "model", *PROMPTS}
@@ -72,7 +71,7 @@ def label(dataset: Dataset, names: Sequence[str]) -> tuple[Labels, list[str]]:
         first = spellings.unique("key", keep="first", maintain_order=True)
         if len(first) < len(spellings):
             merged = spellings.filter(pl.col("key").is_duplicated())["cell"].to_list()
-            notes.append(f"{name}: {', '.join(map(repr, merged[:6]))} are read as the same")
+            notes.append(merged_note(name, merged))
         factors.append(Factor(name, tuple(first["cell"])))
         columns.append(keys.cast(pl.Enum(first["key"])).to_physical().to_numpy())
     return Labels(FactorSpace(tuple(factors)), np.stack(columns, 1).astype(np.int64)), notes
@@ -90,9 +89,11 @@ def matched(dataset: Dataset, space: FactorSpace) -> Int[np.ndarray, "n k"]:
     for factor in space.factors:
         if factor.name not in dataset.table.columns:
             have = ", ".join(c for c in dataset.table.columns if c != NAME)
-            raise UsageError(f"{dataset.where}: has no column {factor.name!r}; it has {have}")
+            raise UsageError(
+                f"{dataset.where}: has no column {factor.name!r}; it has {have}{nearest(factor.name, dataset.table.columns)}"
+            )
         cells = dataset.table[factor.name]
-        place = {_plain(v): i for i, v in enumerate(factor.values)}
+        place = {plain_value(v): i for i, v in enumerate(factor.values)}
         index = plain(cells).replace_strict(place, default=-1, return_dtype=pl.Int64).to_numpy()
         if (index < 0).any():
             row = int((index < 0).argmax())
@@ -101,7 +102,3 @@ def matched(dataset: Dataset, space: FactorSpace) -> Int[np.ndarray, "n k"]:
             )
         columns.append(index)
     return np.stack(columns, 1)
-
-
-def _plain(value: str) -> str:
-    return re.sub(r"\s+", " ", value.strip()).lower()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from recombine.config import UsageError
+from recombine.worlds.datasets.class_folders import named_levels
 from recombine.worlds.datasets.columns import factor_columns, label
 from recombine.worlds.datasets.dataset import NAME
 from recombine.worlds.datasets.open_dataset import open_dataset
@@ -13,10 +14,7 @@ from recombine.worlds.datasets.open_dataset import open_dataset
 
 def list_dataset(path: Path, wanted: tuple[str, ...] = ()) -> tuple[Any, ...]:
     """The fields of a FactorTable: every picture with its factors. Of class folders `wanted` names the levels."""
-    dataset = open_dataset(path)
-    levels = [c for c in dataset.table.columns if c.startswith("level")]
-    if wanted and len(levels) == len(wanted) and not set(wanted) & set(dataset.table.columns):
-        dataset = dataset.renamed(dict(zip(levels, wanted, strict=True)))
+    dataset = named_levels(open_dataset(path), wanted)
     names, notes = factor_columns(dataset, wanted)
     if not names:
         raise UsageError(
