@@ -102,7 +102,7 @@ def test_a_function_is_scored_by_level_with_intervals_and_what_was_drawn_instead
     lines = str(result).splitlines()
     assert lines[0].startswith("Seen compositions are drawn correctly: 1.00")
     assert any("bar green" in line and "bar red 1.00" in line for line in lines)
-    assert result.below(0.5) == "draw: level 1 accuracy 0.00 is below 0.5"
+    assert result.below(0.5) == "draw: level 1 accuracy 0 is below 0.5"
     assert not result.below(0.0)
     page = (tmp_path / "index.html").read_text()
     assert "bar green" in page
@@ -790,13 +790,13 @@ def test_accuracy_rows_count_what_was_read_right():
     wanted = np.array([(0, 0)] * 4 + [(1, 1)] * 2)
     read = np.array([(0, 0), (0, 0), (0, 1), (1, 0), (1, 1), (1, 1)])
     rows = accuracy_table("accuracy", "p", read, wanted, ALL, Split(((0, 0),)), EVERY)
-    assert [r["words"] for r in rows] == ["disc red", "bar blue", "disc blue", "bar red"]
-    assert [r["n"] for r in rows] == [4, 2, 0, 0]
-    assert [r["level"] for r in rows] == [0, 2, 1, 1]
+    assert [r["words"] for r in rows] == ["disc red", "disc blue", "bar red", "bar blue"]
+    assert [r["n"] for r in rows] == [4, 0, 0, 2]
+    assert [r["level"] for r in rows] == [0, 1, 1, 2]
     assert (rows[0]["joint"], rows[0]["shape"], rows[0]["color"]) == (0.5, 0.75, 0.75)
     assert (rows[0]["low"], rows[0]["high"]) == wilson(2, 4)
-    assert "joint" not in rows[2]
-    assert (rows[2]["low"], rows[2]["high"]) == (0.0, 1.0)
+    assert "joint" not in rows[1]
+    assert (rows[1]["low"], rows[1]["high"]) == (0.0, 1.0)
     empty = accuracy_table("accuracy", "p", read[:0], wanted[:0], ALL, None, EVERY)
     assert [r["n"] for r in empty] == [0] * 4
     assert "level" not in empty[0]
@@ -887,7 +887,8 @@ def test_a_result_says_what_it_lacks():
     assert result.verdict() == (
         "No pictures of seen compositions: whether the model has learned them is not known."
     )
-    assert result.below(1.0) == ""
+    assert result.below(1.0) == "me: no pictures of unseen compositions, so 1 is not reached"
+    assert result.below(0.0) == ""
 
 
 @pytest.mark.parametrize(("share", "learned"), [(0.8, True), (0.7, False)])
@@ -900,7 +901,10 @@ def test_seen_compositions_are_learned_from_four_fifths_on(share, learned):
 
 def test_the_worst_level_below_the_limit_is_named():
     result = plain_result(row_of(0, 0.5), row_of(1, 0.2), row_of(2, 0.4))
-    assert result.below(0.45) == "me: level 1 accuracy 0.20 is below 0.45"
+    assert result.below(0.45) == "me: level 1 accuracy 0.2 is below 0.45"
+    assert (
+        plain_result(row_of(1, 0.796, 1000)).below(0.8) == "me: level 1 accuracy 0.796 is below 0.8"
+    )
     assert result.below(0.2) == ""
     assert "level 1 accuracy" in result.below(0.6)
 
@@ -923,7 +927,7 @@ def test_a_result_is_printed_line_by_line():
     assert lines[3] == "seen         1.00            0.72 to 1.00    10"
     assert lines[4] == "  disc red   1.00            0.25 to 0.75    10              0.99"
     assert lines[5].startswith("level 1      0.20  ")
-    assert lines[5].endswith("10              1 of 2 compositions")
+    assert lines[5].endswith("  10, 1 of 2 compositions")
     assert lines[6] == (
         "  disc blue  0.20            0.25 to 0.75    10              none            "
         "bar red 0.50, bar blue 0.25"

@@ -37,7 +37,10 @@ def evaluate(
     n: Annotated[int, typer.Option(help="Pictures to draw of each composition.")] = 32,
     seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
     fail_under: Annotated[
-        float, typer.Option(help="Exit status 1 where a level's accuracy is below this.")
+        float,
+        typer.Option(
+            help="Exit status 1 where a level's accuracy is below this, or nothing unseen was drawn."
+        ),
     ] = 0.0,
     out: Annotated[
         Path | None, typer.Option(help="Where files go; default: out/evaluate/NAME.")

@@ -79,16 +79,15 @@ class Result:
         return found[number]["mean"]
 
     def below(self, least: float) -> str:
-        """Which level lies below `least`, in one line; empty if none does."""
-        low = {
-            k: e["mean"]
-            for k, e in self.levels().items()
-            if e["mean"] is not None and e["mean"] < least
-        }
-        if not low:
+        """Which level lies below `least`, in one line; empty if none does. Without pictures of unseen
+        compositions nothing above 0 is reached."""
+        known = {k: e["mean"] for k, e in self.levels().items() if e["mean"] is not None}
+        if least > 0 and not any(known.keys() - {0}):
+            return f"{self.facts['name']}: no pictures of unseen compositions, so {least:g} is not reached"
+        worst = min(known, key=known.get, default=0)
+        if known.get(worst, least) >= least:
             return ""
-        worst = min(low, key=low.get)
-        return f"{self.facts['name']}: {level_name(worst)} accuracy {low[worst]:.2f} is below {least:g}"
+        return f"{self.facts['name']}: {level_name(worst)} accuracy {known[worst]:.3g} is below {least:g}"
 
     def verdict(self) -> str:
         """Whether the model has learned what it saw: without that, nothing else means anything."""
@@ -120,9 +119,10 @@ class Result:
         )
         for level, some in by_level(mine).items():
             e = levels[level]
-            lacks = e["compositions"] < e["of"]
-            there = f"{e['compositions']} of {e['of']} compositions" if lacks else ""
-            cells = (_share(e["mean"]), f"{e['low']:.2f} to {e['high']:.2f}", str(e["n"]), there)
+            count = str(e["n"])
+            if e["compositions"] < e["of"]:
+                count += f", {e['compositions']} of {e['of']} compositions"
+            cells = (_share(e["mean"]), f"{e['low']:.2f} to {e['high']:.2f}", count)
             yield _line(width, level_name(level), cells)
             for r in some:
                 interval = f"{r['low']:.2f} to {r['high']:.2f}"

@@ -49,10 +49,10 @@ def accuracy_table(
     every: Iterable[Composition] = (),
 ) -> list[Row]:  # fmt: skip
     """A row for each composition that was prompted for, and of `every` composition that was not, with
-    n = 0."""
+    n = 0; in their order."""
     rows = []
     there = [tuple(c) for c in np.unique(wanted, axis=0).tolist()]
-    for c in dict.fromkeys((*there, *every)):
+    for c in sorted({*there, *every}):
         mine = answers[(wanted == c).all(1)] == c if len(wanted) else np.zeros((0, len(c)), bool)
         successes, n = int(mine.all(1).sum()), len(mine)
         low, high = wilson(successes, n)
