@@ -258,9 +258,9 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
         {"title": "DiT", "labels": ("", ""), "limits": (1.25, 32775, -0.03, 1.03),
          "bands": [([10, 100], [0, 0.6], [0, 0.7])], "xticks": {
              "3": 3, "10": 10, "30": 30, "100": 100, "300": 300, "1k": 1000, "3k": 3000, "10k": 10000},
-         "lines": [("as it is", [10, 100], [0, 0.65]), ("the paper", *of_paper("diffusion_token"))]},
+         "lines": [("base", [10, 100], [0, 0.65]), ("the paper", *of_paper("diffusion_token"))]},
         {"labels": ("updates", "level 2, oracle"), "legend": ["wide", "the paper"]},
-        {"lines": [("", [10, 100], [0, 0.7])], "legend": ["as it is", "the paper"],
+        {"lines": [("", [10, 100], [0, 0.7])], "legend": ["base", "the paper"],
          "title": "", "scales": ("symlog", "linear")},
     ]),
     "gate": (calibrated.gate, (paper_rows(("dit",)),), [

@@ -2,6 +2,7 @@
 level 2 of every family over updates by the paper's probe and the oracle, and all levels by the
 paper's probe."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -28,7 +29,11 @@ def curves(rows: Table, folder: Path) -> list[Figure]:
     return [level_two(rows, folder), all_levels(with_paper_probe(rows), folder)]
 
 
-def level_two(rows: Table, folder: Path) -> Figure:
+def level_two(
+    rows: Table, folder: Path, named: Mapping[str, tuple[str, str]] | None = None
+) -> Figure:
+    """`named`: what follows the family in a variant's name -> its label and colour, where they are
+    not to be made up here."""
     figure = Figure(
         "level-2",
         "Level 2 over updates",
@@ -42,8 +47,10 @@ def level_two(rows: Table, folder: Path) -> Figure:
     with canvas(folder, figure, 2, len(families), size=size, sharey=True, squeeze=False) as axes:
         for column, family in zip(axes.T, families, strict=True):
             mine = [v for v in variants_of(rows) if family_of(v) == family]
-            for variant, color in zip(mine, CYCLE, strict=False):
-                plot_paper(column[0], rows, variant, color)
+            for variant, next_color in zip(mine, CYCLE, strict=False):
+                usual = short(variant), next_color
+                label, color = (named or {}).get(variant.removeprefix(family), usual)
+                plot_paper(column[0], rows, variant, label, color)
                 plot_mean(column[1], rows, variant, color)
             paper = paper_points(OF_FAMILY[family], 2)
             for axis in column:
@@ -70,14 +77,14 @@ def update_axis(axis: Any, title: str, last: int, end: int) -> None:
     axis.minorticks_off()
 
 
-def plot_paper(axis: Any, rows: Table, variant: str, color: str) -> None:
+def plot_paper(axis: Any, rows: Table, variant: str, label: str, color: str) -> None:
     """The mean over the seeds of the paper's probe, and a band over them."""
     each = [mean_curve(rows, variant, probe) for probe in seeds_of_probe(rows)]
     steps = sorted(each[0])
     values = [[one[step] for one in each] for step in steps]
     low, high = [min(v) for v in values], [max(v) for v in values]
     axis.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
-    axis.plot(steps, list(map(fmean, values)), color=color, label=short(variant), marker="o", ms=3)
+    axis.plot(steps, list(map(fmean, values)), color=color, label=label, marker="o", ms=3)
 
 
 def plot_mean(axis: Any, rows: Table, variant: str, color: str) -> None:
@@ -96,7 +103,7 @@ def short(variant: str) -> str:
     """A variant inside the panel of its family."""
     name, _, setup = variant.partition(", ")
     form = name.removeprefix(family_of(variant)).strip()
-    return ", ".join(part for part in (form, setup) if part) or "as it is"
+    return ", ".join(part for part in (form, setup) if part) or "base"
 
 
 def all_levels(rows: Table, folder: Path) -> Figure:

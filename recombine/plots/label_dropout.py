@@ -33,7 +33,9 @@ DiT's noise, not in labels, and are shown over updates alone."""
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     read = with_paper_probe(rows)
-    return [what_it_costs(read, folder), level_two(rows, folder), beside_paper(read, folder)]
+    named = {ending: (name, color) for ending, name, color in SERIES}
+    second = level_two(rows, folder, named)
+    return [what_it_costs(read, folder), second, beside_paper(read, folder)]
 
 
 def what_it_costs(rows: Table, folder: Path) -> Figure:

@@ -70,7 +70,7 @@ def jacobians(rows: Table, folder: Path) -> Figure:
 def toggles(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "toggles",
-        "What switching a condition off can be felt by",
+        "Which pixels change when a condition is switched off",
         "Left: change of the score on each group of pixels (row) when one condition (column) is "
         "switched off, at σ near 1. Right: the largest change outside the condition's own pixels "
         "against noise. In a composition it is rounding error.",
@@ -172,7 +172,7 @@ def ties(rows: Table, folder: Path) -> Figure:
 def kl(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "kl",
-        "Noise brings a law to its composition, and the scores keep the account",
+        "The KL to a composition falls with noise, by the score error above",
         "Left: KL between a law and the composition it was tilted from (line), and half the score "
         "error of all higher noise levels (dots): de Bruijn's identity. Right: the score error "
         "itself; relative to the score it peaks at intermediate noise, near the distance between "

@@ -17,10 +17,10 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 def cosines(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "cosines",
-        "Orthogonal directions: necessary, not sufficient, and a matter of coordinates",
+        "Orthogonal directions: necessary, not sufficient, dependent on coordinates",
         "Cosines between the directions dᵢ = E[x | cᵢ] − E[x | nothing]. Zero under a composition "
         "and any rotation of it; not through a skewed or a curved map of the same law; and zero "
-        "too in a law that is no composition.",
+        "too in a law that is no composition. First seed; the claim takes the largest over seeds.",
     )
     found = rows.where(kind="cosine")
     cases = list(dict.fromkeys(found.column("case")))
@@ -47,12 +47,12 @@ def cosines(rows: Table, folder: Path) -> Figure:
 def lamps(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "lamps",
-        "Composing single lamps: everything hangs on the background",
+        "Composing single lamps: the background decides",
         "Each part lights one lamp; the composition is prompted for those marked ▾. One line is "
         "one sample drawn with exact composed scores. Over the empty background all are lit. Over "
         "the average of the parts (Bayes composition) the background takes the lamps away again "
         "and each is left at about one part in the number of parts. Where other lamps are on by "
-        "chance, independently, both backgrounds work.",
+        "chance, independently, both backgrounds work. First seed.",
     )
     summary, found = rows.where(kind="lamps"), rows.where(kind="lamp")
     with canvas(folder, figure, 1, len(summary), (9.6, 4.0), sharey=True) as axes:

@@ -45,9 +45,9 @@ def prompting(runs: list[Prompted], folder: Path) -> Figure:
         "What the network can generate, and what the plain prompt gets",
         "Probability of a small blue circle, by the same network at the same step, for different "
         "methods of prompting: best strength, mean over seeds; thin lines are seeds. Overprompting"
-        " and pushing the embedding coincide. Patches stand at the step of the network that was "
-        "given an embedding. Where the blue line is high and the grey one low, the ability is "
-        "there and does not show.",
+        " and pushing the embedding coincide. Squares and diamonds: a network that is given the "
+        "condition embedding of another checkpoint, at the network's own step. Where the blue line "
+        "is high and the grey one low, the ability is there and does not show.",
     )
     variants = list(dict.fromkeys(r.variant for r in runs))
     size = (4.2 * len(variants) + 2.0, 3.5)

@@ -90,7 +90,7 @@ def _clusters(
 def trajectory(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "trajectory",
-        "The answer takes a detour",
+        "The output for the unseen combination takes a detour",
         "The model's answer to the unseen combination, in concept space. Blue: its loss falls; "
         "red: it rises, while the answer is pulled towards the training cluster of the stronger "
         "concept; circles mark where it turns. Left: the exact two-layer flow. Right: a four-layer"
@@ -138,7 +138,7 @@ def _shade(axis: Any, t: list[float], ood: list[float], words: bool) -> None:
 def story(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "story",
-        "Why it swings",
+        "Why swing-by happens",
         "Above: entries of the model W = U Uᵀ over paper time. A minor (off-diagonal) entry grows "
         "along and fakes the weak concept, until the strong concept, saturating, suppresses it; "
         "the weak concept then has to grow by itself. Below: what that does to the losses. The "

@@ -125,7 +125,7 @@ def networks(rows: Table, folder: Path) -> Figure:
 def laws(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "laws",
-        "Three laws, measured",
+        "Time, order and half-time of learning, beside the theory",
         "Left: steps of SGD to 80 % of a signal against -ln(.2) d / (2 lr a); biases (red) break "
         "it. Middle: the order of learning flips where diversity outweighs signal. Right: the "
         "half-time of the weak concept against ln((1-S)/S) / (2a), S = ω(1-ρ²).",
@@ -171,7 +171,7 @@ def laws(rows: Table, folder: Path) -> Figure:
 def in_print(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "in-print",
-        "Two slips in print",
+        "Two published figures beside the equations of the text",
         "Left: the published two-layer figure, from its own start. With the second moment A of the"
         " text the loss never rises noticeably; the rise appears with A². Right: the published "
         "'failure' to learn a weak concept. The recurrence on W lets w₁₁ go negative, which no U "

@@ -18,7 +18,7 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 def phase(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "phase",
-        "Where it happens",
+        "Where swing-by happens",
         f"How far the OOD loss rises again, as a share of its start (the line is {RISE:.0%}; the "
         "cross is the reference setting). Left: it needs a positive correlation of the start and "
         "unequal signals. Right: it "
