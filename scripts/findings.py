@@ -26,7 +26,8 @@ TEXTS = (
     "2] ([B18]). A model that can be solved exactly shows the same and suggests why ([B26], [B27], "
     "exact). [More](docs/pictures.md)",
     "**Accuracy on an unseen combination falls before it rises**, by [C1: fall, color 0.1] where the "
-    "two colours are close ([C1]). Asking for a colour beyond blue works while the plain "
+    "two colours are close ([C1], by a classifier that must name a colour; the oracle, which rejects "
+    "blurred samples, shows only the late rise). Asking for a colour beyond blue works while the plain "
     "prompt still fails, in a share of runs of [C4: share of runs with "
     "overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
     "**As in paper B: to place more objects than in training, condition or network must be local.** "

@@ -232,6 +232,10 @@ def test_the_first_number_is_the_headline_and_a_check_is_none():
 def test_notes_say_what_is_missing_or_differs():
     few = assess(claim(Part("x", estimate(0.9, 1.0, 3), 0.75), faithful=False), ROWS, "full")
     assert few.note == "3 seeds; a verdict needs 5"
+    one = claim(Part("x", estimate(0.9, 1.0, 1), 0.75), Part("y", estimate(0.9, 1.0), 0.75))
+    assert assess(one, ROWS, "full").note == "1 seed for some parts; a verdict on these needs 5"
+    alone = claim(Part("x", estimate(0.9, 1.0, 1), 0.75))
+    assert assess(alone, ROWS, "full").note == "1 seed; a verdict needs 5"
     enough = assess(claim(Part("x", estimate(0.9, 1.0), 0.75), faithful=False), ROWS, "full")
     assert enough.note == "the set-up differs from the paper's in what may decide"
     exact = claim(Part("x", estimate(0.9, 1.0, 2), 0.75), trained=False)

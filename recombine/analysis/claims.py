@@ -198,9 +198,8 @@ def assess(claim: Claim, rows: Table, scale: str, run_minutes: float = 0.0) -> A
         return Assessment(claim, "smoke", finding, each)
     if claim.trained and scale != "full":
         return Assessment(claim, "inconclusive", finding, each, "a verdict needs full scale")
-    return Assessment(
-        claim, combine(finding.parts, each), finding, each, _note(claim, finding, enough)
-    )
+    verdict = combine(finding.parts, each)
+    return Assessment(claim, verdict, finding, each, _note(claim, verdict, finding, enough))
 
 
 def combine(parts: tuple[Part | Check, ...], verdicts: tuple[Verdict, ...]) -> Verdict:
@@ -216,10 +215,13 @@ def combine(parts: tuple[Part | Check, ...], verdicts: tuple[Verdict, ...]) -> V
     return "contradicted" if "contradicted" in own else "inconclusive"
 
 
-def _note(claim: Claim, finding: Finding, enough: int) -> str:
+def _note(claim: Claim, verdict: Verdict, finding: Finding, enough: int) -> str:
     counts = [p.estimate.n for p in finding.parts if isinstance(p, Part)]
     if claim.trained and counts and min(counts) < enough:
-        return f"{min(counts)} seed{'s' * (min(counts) != 1)}; a verdict needs {enough}"
+        seeds = f"{min(counts)} seed{'s' * (min(counts) != 1)}"
+        if verdict == "partly supported":
+            return f"{seeds} for some parts; a verdict on these needs {enough}"
+        return f"{seeds}; a verdict needs {enough}"
     return "" if claim.faithful else "the set-up differs from the paper's in what may decide"
 
 
