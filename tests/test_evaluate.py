@@ -213,6 +213,7 @@ def test_the_documented_programs_run(exact, monkeypatch, tmp_path, capsys):
 
 @pytest.mark.parametrize("made", [
     torch.rand(2, 3, 8, 8), np.zeros((2, 8, 8, 3), np.uint8), [Image.new("L", (8, 8))] * 2,
+    list(torch.rand(2, 3, 8, 8).bfloat16()),
     np.zeros((2, 8, 8)), [torch.rand(3, 8, 8), np.zeros((8, 8))], type("Out", (), {"images": torch.rand(2, 1, 8, 8)})(),
 ])  # fmt: skip
 def test_pictures_of_any_kind_are_understood(made):
@@ -234,7 +235,9 @@ def test_a_function_that_fails_or_takes_other_arguments_is_named(data, tmp_path)
     def broken(label, count):
         raise RuntimeError("out of paint")
 
-    with pytest.raises(UsageError, match=r"broken: failed on .* out of paint"):
+    with pytest.raises(
+        UsageError, match=r"failed on .* out of paint \(test_evaluate.py, line \d+\)"
+    ):
         evaluated(broken, data, tmp_path)
     with pytest.raises(UsageError, match="takes 1 argument"):
         as_sampler(lambda one: one, "f")
@@ -617,7 +620,9 @@ def test_a_probe_function_that_fails_is_named_with_its_reason():
     probe = function_probe(broken, SPACE)
     assert probe.name == "broken"
     assert len(probe.digest) == 16
-    with says(f"--probe broken: failed: RuntimeError: no light {'x' * 137}"):
+    line = broken.__code__.co_firstlineno + 1
+    at = f"(test_evaluate.py, line {line})"
+    with says(f"--probe broken: failed: RuntimeError: no light {'x' * 137} {at}"):
         probe.read(blank(1))
     nameless = function_probe(functools.partial(broken, 1), SPACE)
     assert nameless.name == "function"
@@ -725,7 +730,8 @@ def test_a_sampler_takes_three_arguments_or_two_and_its_own_complaint_stands():
     def fails(labels, n_per_item, seed):
         raise KeyError("x" * 300)
 
-    with says(f"f: failed on {{'a': 'b'}}: KeyError: '{'x' * 149}"):
+    line = fails.__code__.co_firstlineno + 1
+    with says(f"f: failed on {{'a': 'b'}}: KeyError: '{'x' * 149} (test_evaluate.py, line {line})"):
         drawn(fails, "f", {"a": "b"}, 1, 0)
 
 

@@ -134,6 +134,17 @@ def test_reading_is_refused(root):
         folder.read(torch.zeros(1, 3, 4, 6))
 
 
+def test_16_bits_keep_their_shades(root):
+    shades = np.array([[0, 257 * 100], [257 * 200, 65535]], np.uint16)
+    for name in ("deep.png", "deep.tif", "deep.ppm"):
+        Image.fromarray(shades).save(root / name)
+        found = decode((root / name).read_bytes(), name)
+        assert found.tolist() == [[[0] * 3, [100] * 3], [[200] * 3, [255] * 3]]
+    Image.fromarray(np.array([[0, 70000]], np.int32)).save(root / "deeper.tif")
+    with pytest.raises(UsageError, match="is not a picture that can be read"):
+        decode((root / "deeper.tif").read_bytes(), "deeper.tif")
+
+
 @pytest.mark.parametrize("mode", ["L", "RGBA", "P", "1"])
 def test_every_kind_of_picture_becomes_rgb(root, mode):
     Image.new("RGB", (6, 4), (255, 255, 255)).convert(mode).save(root / "d.png")

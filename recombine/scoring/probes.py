@@ -21,7 +21,7 @@ from recombine.runs.factor_probes import FactorProbeRun
 from recombine.runs.probes import Oracle, probe_runs
 from recombine.runtime import Runtime
 from recombine.scoring.prompts import read_prompt
-from recombine.scoring.samplers import find_function
+from recombine.scoring.samplers import failure, find_function
 from recombine.store import Row
 from recombine.worlds.datasets.dataset import Picture, resized
 from recombine.worlds.factors import FactorSpace
@@ -110,8 +110,7 @@ def function_probe(text: str | Callable[..., Any], space: FactorSpace) -> Pictur
         try:
             found = function([Image.fromarray(p) for p in pictures])
         except Exception as error:
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
-            raise UsageError(f"--probe {name}: failed: {reason}") from error
+            raise UsageError(f"--probe {name}: failed: {failure(error)}") from error
         return answers(found, len(pictures), space, name)
 
     try:

@@ -7,6 +7,7 @@ import inspect
 import io
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,14 @@ def find_function(text: str, what: str) -> Callable[..., Any]:
     if not callable(function):
         raise UsageError(f"{what} {text}: {module} has no function {name!r}")
     return function
+
+
+def failure(error: Exception) -> str:
+    """What a stranger's code raised and on which of its own lines, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    own = [f for f in frames if f.filename != __file__ and "site-packages" not in f.filename]
+    at = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:160] + at
 
 
 def _module(name: str) -> Any:
@@ -88,17 +97,12 @@ def pictures_of(found: Any, count: int, name: str) -> list[Picture]:
     found = getattr(found, "images", found)
     if found is None:
         raise UsageError(f"{name}: returned nothing, not {count} pictures")
-    if hasattr(found, "detach"):
-        found = (
-            found.detach().float().cpu().numpy()
-            if found.is_floating_point()
-            else found.cpu().numpy()
-        )
+    found = _array(found)
     if isinstance(found, Image.Image) or (isinstance(found, np.ndarray) and found.ndim in (2, 3)):
         whole = isinstance(found, np.ndarray) and found.ndim == 3 and len(found) == count
         found = list(found) if whole and found.shape[-1] not in (3, 4) else [found]
     try:
-        some = [one.detach().cpu().numpy() if hasattr(one, "detach") else one for one in found]
+        some = [_array(one) for one in found]
     except TypeError:
         raise UsageError(f"{name}: returned {type(found).__name__}, not pictures") from None
     if len(some) != count:
@@ -107,6 +111,14 @@ def pictures_of(found: Any, count: int, name: str) -> list[Picture]:
         return [as_rgb(one) for one in some]
     except (ValueError, TypeError) as error:
         raise UsageError(f"{name}: returned something that is no picture: {error}") from None
+
+
+def _array(found: Any) -> Any:
+    """A tensor as an array, in a type that numpy has; anything else as it is."""
+    if not hasattr(found, "detach"):
+        return found
+    found = found.detach().cpu()
+    return (found.float() if found.is_floating_point() else found).numpy()
 
 
 def sample_into(
@@ -159,8 +171,7 @@ def drawn(
     except UsageError:
         raise
     except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
-        raise UsageError(f"{name}: failed on {label}: {reason}") from error
+        raise UsageError(f"{name}: failed on {label}: {failure(error)}") from error
     return pictures_of(found, count, name)
 
 

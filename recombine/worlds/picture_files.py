@@ -51,6 +51,16 @@ def _is_below(path: str, root: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
+def rgb(picture: Image.Image) -> Image.Image:
+    """Any picture in RGB; 16 bits become 8, where Pillow would make all but the darkest white."""
+    if picture.mode.startswith("I"):
+        values = np.asarray(picture).astype(np.int64)
+        if values.min() < 0 or values.max() > 65535:
+            raise ValueError(f"values from {values.min()} to {values.max()}, not in 0..65535")
+        picture = Image.fromarray((values // 257).astype(np.uint8))
+    return picture.convert("RGB")
+
+
 def decode(data: bytes, where: str, size: int | None = None) -> UInt8[np.ndarray, "h w 3"]:
     """A picture as RGB, upright, cropped and scaled to a square where `size` is given. Its header
     says how large it is; more pixels than allowed are not decoded."""
@@ -62,7 +72,7 @@ def decode(data: bytes, where: str, size: int | None = None) -> UInt8[np.ndarray
             picture = Image.open(io.BytesIO(data), formats=FORMATS)
         pixels = picture.width * picture.height
         if pixels <= most:
-            picture = ImageOps.exif_transpose(picture).convert("RGB")
+            picture = rgb(ImageOps.exif_transpose(picture))
             return np.asarray(picture if size is None else ImageOps.fit(picture, (size, size)))
     except Image.DecompressionBombError:
         pixels = 2 * Image.MAX_IMAGE_PIXELS  # or more

@@ -12,7 +12,7 @@ from jaxtyping import UInt8
 from PIL import Image, ImageOps
 
 from recombine.config import UsageError
-from recombine.worlds.picture_files import decode
+from recombine.worlds.picture_files import decode, rgb
 
 Picture = UInt8[np.ndarray, "_ _ 3"]
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError)
@@ -63,7 +63,7 @@ def as_rgb(found: Any) -> Picture:
     if isinstance(found, bytes):
         return decode(found, "it")
     if isinstance(found, Image.Image):
-        return np.asarray(found.convert("RGB"))
+        return np.asarray(rgb(found))
     pixels = np.asarray(found)
     if pixels.ndim == 3 and pixels.shape[-1] not in (1, 3, 4) and pixels.shape[0] in (1, 3, 4):
         pixels = pixels.transpose(1, 2, 0)
