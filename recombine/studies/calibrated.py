@@ -4,22 +4,32 @@ In paper A a linear probe reads three of four large objects of its best model, a
 small ones, but all canonical pictures: sizes vary so much that classes overlap. Here the four
 families are trained in such a world (`Shapes2D.calibrated`), conditioned on class labels as in the
 paper's Figs 2 and 3, and scored by the paper's own probe, the mean over five seeds of it. Most
-variants have one seed and are leads; `label-dropout` compares the families over five. GIVT has
-several forms, since a plain mixture does not learn what it sees on tokens of a codebook: `wide`
-floors the scales at the distance of neighbouring codes and snaps samples to codes, `sure` also
-decodes by confidence, `wider` doubles the floor and halves the temperature, `free` trains without
-clipping. After a comma stands what else differs: `tokens`, the condition enters as tokens;
-`dropout`, each factor's label is left out of every tenth picture, as in the paper's Fig 4;
-`guidance`, all labels are left out of every tenth picture, as guided models are trained;
-`apart`, no picture that is nearer to another class is trained on; `small`, the transformer of the
-authors' MaskGIT; `few`, 1,500 training pictures of a composition;
-`4k updates`, half of the updates with a cosine; `theirs`, 28,000 updates at 1e-4, decayed linearly,
-neither clipped nor averaged, as in the authors' development code; `8k updates`, the first 8,000 of
-such a training, at 1e-4 throughout; `ddpm`, their diffusion: noise is predicted, linear betas, 500
-steps, all of them sampled; `weak signal`, the same with latents of a tenth of the noise, as where
-those of a VQGAN are not brought to unit variance; `1024 codes`, `128 dims`, `fsq`: other codebooks,
-whose finer codes may be ones that no seen composition has. Samples of the last checkpoints are kept
-for other probes (`recombine.runs.rescoring`).
+variants have one seed and are leads; `label-dropout` compares the families over five. Samples of
+the last checkpoints are kept for other probes (`recombine.runs.rescoring`).
+
+GIVT has several forms, since a plain mixture does not learn what it sees on tokens of a codebook:
+
+- wide: scales are at least the distance of neighbouring codes, and samples are snapped to codes;
+- sure: the same, decoded by confidence;
+- wider: twice the least scale, half the temperature;
+- free: trained without clipping.
+
+After a comma stands what else differs:
+
+- tokens: the condition enters as tokens;
+- dropout: each factor's label is left out of every tenth picture, as in the paper's Fig 4;
+- guidance: all labels are left out of every tenth picture, as guided models are trained;
+- apart: no picture that is nearer to another class is trained on;
+- small: the transformer of the authors' MaskGIT;
+- few: 1,500 training pictures of a composition;
+- 4k updates: half of the updates, with a cosine;
+- theirs: 28,000 updates at 1e-4, decayed linearly, neither clipped nor averaged, as in the authors'
+  development code; 8k updates: the first 8,000 of such a training, at 1e-4 throughout;
+- ddpm: the authors' diffusion; noise is predicted, linear betas, 500 steps, all of them sampled;
+- weak signal: the same with latents of a tenth of the noise, as where those of a VQGAN are not
+  brought to unit variance;
+- 1024 codes, 128 dims, fsq: other codebooks, whose finer codes may be ones that no seen composition
+  has.
 
 Run: `recombine run calibrated --scale full` (on a GPU), `--scale laptop` (two families on two
 cores).

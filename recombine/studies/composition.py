@@ -91,7 +91,7 @@ def laptop() -> Recipe:
 
 
 def full() -> Recipe:
-    """Data enough; `ablations` trains on few pictures, seen often (claim B8)."""
+    """60,000 pictures of each seen composition: a picture is seen about six times."""
     train = TrainConfig(steps=6000, batch=256, lr=5e-4, precision="bfloat16")
     evaluation = Evaluation(14, 256, Heun(25), probe_steps=1200)
     return Recipe(train=train, pool=60_000, evaluation=evaluation)
