@@ -1,7 +1,9 @@
 """The notebooks: they run at smoke scale, and those in the repository have the cells of their
 sources and no error among their outputs."""
 
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import nbformat  # noqa: E402
 from notebooks import FOLDER, executed, source  # noqa: E402
+
+import recombine as rc  # noqa: E402
 
 SOURCES = sorted(FOLDER.glob("*.py"))
 
@@ -27,6 +31,14 @@ def test_a_notebook_has_the_cells_of_its_source_and_was_run(path):
     assert [(cell.cell_type, cell.source) for cell in kept.cells] == cells, "make notebooks"
     assert "error" not in {output.output_type for output in outputs(kept)}
     assert path.with_suffix(".ipynb").stat().st_size < 700_000
+
+
+def test_the_notebook_of_results_shows_the_verdicts_that_are_shipped():
+    kept = nbformat.read(FOLDER / "results.ipynb", as_version=4)
+    table = outputs(kept)[0]["data"]["text/plain"]
+    shown = {name: int(count) for name, count in re.findall(r"│ ([a-z ]+?) +┆ (\d+)", table)}
+    counted = Counter(rc.claims()["verdict"])
+    assert shown == counted, "python scripts/notebooks.py results"
 
 
 @pytest.mark.slow
