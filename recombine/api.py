@@ -49,6 +49,7 @@ def run_command(command: "Command", engine: str = "local", fresh: bool = False) 
     """Carry a command out: what is missing is run, and every study that is complete is summarised
     and gets its page; the studies' folders. None of them where polars or matplotlib are not
     installed: then runs are left for another machine to assess."""
+    from recombine.files import check_writable
     from recombine.pipeline.engines import find_engine
     from recombine.pipeline.plan import planned
     from recombine.pipeline.run import run as carry_out
@@ -61,7 +62,7 @@ def run_command(command: "Command", engine: str = "local", fresh: bool = False) 
     for plan in plans:
         if plan.fitted:
             runtime.log(f"{plan.study.name}: chosen for these pictures: {', '.join(plan.fitted)}")
-    _check_writable(out)
+    check_writable(out)
     summarise, folders = _summariser(runtime), []
     for plan in carry_out(command, engine, fresh, runtime, plans):
         if runtime.rank == 0 and summarise:
@@ -85,19 +86,6 @@ def _summariser(runtime: Any) -> Any:
     from recombine.studies.summary import summarise
 
     return summarise
-
-
-def _check_writable(out: Path) -> None:
-    """Fail before the work, not after it."""
-    from recombine.config import UsageError
-    from recombine.files import sweep, write_atomic
-
-    if out.is_file():
-        raise UsageError(f"--out {out}: is a file, not a folder")
-    sweep(out)
-    trial = out / ".writable"
-    write_atomic(trial, "")
-    trial.unlink(missing_ok=True)
 
 
 def _as_text(changes: Mapping[str, Any] | None) -> tuple[str, ...]:

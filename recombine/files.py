@@ -56,6 +56,16 @@ def sweep(folder: Path) -> None:
                 stale.unlink()
 
 
+def check_writable(out: Path) -> None:
+    """Fail before the work, not after it."""
+    if out.is_file():
+        raise UsageError(f"--out {out}: is a file, not a folder")
+    sweep(out)
+    trial = out / ".writable"
+    write_atomic(trial, "")
+    trial.unlink(missing_ok=True)
+
+
 def _host() -> str:
     return socket.gethostname().replace(".", "-") or "host"
 

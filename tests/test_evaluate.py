@@ -448,6 +448,46 @@ def test_capitals_and_spaces_in_labels_make_no_difference(tmp_path):
     assert any("capitals and spaces" in note for note in result.facts["notes"])
 
 
+def test_two_folders_of_one_name_do_not_share_an_evaluation(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for model in "ab":
+        make(tmp_path / model / "samples", 12)
+    evaluated("a/samples", data, None)
+    evaluated(str(tmp_path / "a" / "samples"), data, None)
+    with says(
+        "out/evaluate/samples: holds the evaluation of "
+        f"{tmp_path}/a/samples/factors.csv; give --out for that of b/samples/factors.csv"
+    ):
+        evaluated("b/samples", data, None)
+    assert evaluated("b/samples", data, "b/out").folder == Path("b/out")
+
+
+def test_a_probe_is_kept_for_the_next_model(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    places = []
+
+    def find(probe, reference, steps, template, out, runtime):
+        places.append(out)
+        return [function_probe(colour_probe, reference.space)]
+
+    monkeypatch.setattr("recombine.scoring.evaluate.find_probes", find)
+    evaluated(draw, data, None, n=2)
+    evaluated(draw, data, "mine", n=2)
+    assert places == [Path("out"), Path("mine")]
+
+
+def test_a_place_that_cannot_be_written_is_named_before_a_probe_is_trained(data, tmp_path):
+    (tmp_path / "file").touch()
+    with says(f"--out {tmp_path}/file: is a file, not a folder"):
+        evaluated(draw, data, tmp_path / "file", probe="")
+
+
+def test_real_pictures_in_place_of_a_models_are_doubted(data, tmp_path):
+    result = evaluated(data, data, tmp_path / "a")
+    assert any("the real pictures themselves" in doubt for doubt in result.facts["doubts"])
+    assert not evaluated(draw, data, tmp_path / "b", n=2).facts["doubts"][1:]
+
+
 def test_without_real_pictures_factors_are_those_of_the_source(data, tmp_path):
     source = open_dataset(data)
     reference = open_reference(None, (), "unseen: bar green", source)
@@ -459,6 +499,10 @@ def test_without_real_pictures_factors_are_those_of_the_source(data, tmp_path):
         open_reference("", (), "", open_dataset(bare))
     with pytest.raises(UsageError, match="needs real pictures"):
         open_reference(None, (), "", None)
+    with pytest.raises(
+        UsageError, match=r"without --data nothing says which .* 'unseen: bar green'"
+    ):
+        open_reference(None, (), "", source)
 
 
 def test_a_probe_that_rejects_nothing_is_named(data):
@@ -661,6 +705,13 @@ def test_a_split_that_cannot_be_is_one_line(given, message):
         find_split(given, ALL, None, EVERY)
 
 
+def test_a_list_names_values_in_the_order_of_the_factors_where_factors_share_them():
+    digits = ("0", "1", "2")
+    space = FactorSpace((Factor("left", digits), Factor("right", digits)))
+    split = find_split("unseen: 2 1; 0 0", space, None, ())
+    assert set(space.compositions) - set(split.seen) == {(2, 1), (0, 0)}
+
+
 def test_a_split_can_be_a_mapping_of_texts_tuples_or_labels():
     seen = ((0, 0), (0, 1))
     listed = [{"shape": "disc", "color": "red"}, ("disc", "blue")]
@@ -681,7 +732,10 @@ def test_a_column_says_train_test_or_validation():
         table_split(["test", "val", "out", "unseen"])
     with says("--split part: leaves no composition that was not seen"):
         table_split(["train", "in", "true", "1"])
-    with says("--split prt: here has no such column; it has file, part; did you mean part?"):
+    with says(
+        "--split prt: here has no such column; it has file, part; did you mean part?; "
+        "a list of compositions begins with seen: or unseen:"
+    ):
         table_split(["train"] * 4, "prt")
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from recombine.config import UsageError
+from recombine.files import check_writable
 from recombine.runtime import Runtime
 from recombine.scoring import score
 from recombine.scoring.probes import PictureProbe, function_probe, trained_probes, world_probes
 from recombine.scoring.reference import Reference, open_reference
-from recombine.scoring.result import Result
+from recombine.scoring.result import FACTS, Result, read_result, same_place
 from recombine.scoring.samplers import sample_into
 from recombine.scoring.sheet import Collector
 from recombine.scoring.source import Source, check_source, find_source, wanted
@@ -27,6 +28,8 @@ from recombine.worlds.folder import Folder
 
 STEPS = 200
 """Updates of each network of a probe."""
+OUT = Path("out")
+"""Where files go unless a folder is given; probes lie here, so that every evaluation finds them."""
 
 
 def evaluate(
@@ -55,14 +58,16 @@ def evaluate(
     if n < 1 or probe_steps < 1:
         raise UsageError(f"n={n}, probe_steps={probe_steps}: both must be positive")
     found = find_source(source, template, str(runtime.device), options)
-    folder = Path(out) if out is not None else Path("out") / "evaluate" / _slug(found.name)
+    folder = Path(out) if out is not None else _usual_folder(found)
     reference = open_reference(data, factors, split, found.dataset)
     sampler = check_source(found, template, reference.space, seed)
     dataset = found.dataset
     if dataset is not None:
         dataset = named_levels(dataset, reference.space.names)
         index = wanted(dataset, reference.space, template)
-    probes = find_probes(probe, reference, probe_steps, template, folder, runtime)
+    check_writable(folder)
+    kept = folder if out is not None else OUT
+    probes = find_probes(probe, reference, probe_steps, template, kept, runtime)
     checks = [row for i, r in enumerate(probes) for row in validated(r, reference, i == 0)]
     if dataset is None:
         where = folder / "pictures"
@@ -73,6 +78,20 @@ def evaluate(
     result = scored(dataset, index, probes, reference, checks, found)
     result.write(folder, runtime)
     return result
+
+
+def _usual_folder(source: Source) -> Path:
+    """out/evaluate/NAME. UsageError where it holds the evaluation of other pictures: two models may
+    keep their pictures in folders of the same name."""
+    folder = OUT / "evaluate" / _slug(source.name)
+    if source.dataset is None or not (folder / FACTS).is_file():
+        return folder
+    before = str(read_result(folder).facts.get("source", ""))
+    if not same_place(before, source.dataset.where):
+        raise UsageError(
+            f"{folder}: holds the evaluation of {before}; give --out for that of {source.dataset.where}"
+        )
+    return folder
 
 
 def _slug(name: str) -> str:

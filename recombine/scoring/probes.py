@@ -15,7 +15,7 @@ from PIL import Image
 
 from recombine.config import UsageError, digest
 from recombine.metrics.probes import Probe
-from recombine.pipeline.executor import obtain
+from recombine.pipeline.executor import is_usable, obtain
 from recombine.pipeline.job import folder_of
 from recombine.runs.factor_probes import FactorProbeRun
 from recombine.runs.probes import Oracle, probe_runs
@@ -47,6 +47,8 @@ class PictureProbe:
 def trained_probes(folder: Folder, steps: int, out: Path, runtime: Runtime) -> list[PictureProbe]:
     """The open-set probe and the same without rejection, trained on the folder's pictures."""
     task = FactorProbeRun(folder, steps)
+    if not is_usable(task, out):
+        runtime.log("a probe is trained on the real pictures; this takes a minute or two")
     probe, made = obtain(task, out, runtime), folder_of(task, out)
     rows = tuple(r for r in made.rows() if r.get("kind") == "left out")
     side = folder.image_shape[1:]

@@ -99,6 +99,12 @@ def _without_data(source: Dataset | None, factors: Sequence[str], split: Any) ->
             f"{source.where}: has no column that is a factor; give --data or --factors"
         )
     labels, merged = label(source, names)
+    if not split and "split" not in source.table.columns:
+        last = labels.space.describe(labels.space.compositions[-1])
+        raise UsageError(
+            "--split: without --data nothing says which compositions the model was not trained on; "
+            f"list those, as in --split 'unseen: {last}'"
+        )
     chosen = find_split(split, labels.space, (source, labels), labels.space.compositions)
     return Reference("", labels.space, chosen, (), None, None, (*notes, *merged))
 

@@ -174,6 +174,10 @@ def read_result(folder: Path) -> Result:
     return Result(rows, facts, pl.DataFrame(), None, folder)
 
 
+def same_place(one: str, other: str) -> bool:
+    return Path(one).resolve() == Path(other).resolve()
+
+
 def _line(width: int, title: str, cells: Sequence[str]) -> str:
     return (f"{title:<{width}}" + "".join(f"{cell:<16}" for cell in cells)).rstrip()
 
@@ -187,6 +191,11 @@ def _doubts(rows: list[Row], facts: dict[str, Any], reference: Reference) -> lis
     if reference.world is None:
         return ["there are no real pictures, so nobody knows how well the probe reads them"]
     space, found = reference.space, []
+    if reference.data and same_place(reference.data[0].where, facts.get("source", "")):
+        found.append(
+            "these are the real pictures themselves: the numbers say how well the probe reads them, "
+            "not what a model draws"
+        )
     missing = [c for c in space.compositions if c not in set(reference.present)]
     out = [r for r in rows if r["kind"] == "left out" and r["probe"] == facts["primary"]]
     if missing and out:

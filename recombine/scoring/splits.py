@@ -8,7 +8,7 @@ from recombine.config import UsageError, nearest
 from recombine.scoring.prompts import read_prompt
 from recombine.worlds.datasets.columns import Labels, plain
 from recombine.worlds.datasets.dataset import Dataset
-from recombine.worlds.factors import Composition, FactorSpace, Split
+from recombine.worlds.factors import Composition, FactorSpace, Split, plain_value
 
 SEEN = {"seen", "train", "training", "true", "1", "yes", "in"}
 UNSEEN = {
@@ -77,9 +77,9 @@ def _values(value: Any) -> Iterable[Any]:
 
 
 def _from_list(word: str, text: str, space: FactorSpace) -> Split:
-    named = []
+    named, exact = [], {plain_value(space.describe(c)): c for c in space.compositions}
     for part in filter(None, map(str.strip, re.split(r"[;\n]", text))):
-        found = read_prompt(part, space)
+        found = exact.get(plain_value(part)) or read_prompt(part, space)
         if isinstance(found, str):
             raise UsageError(f"--split {word}: {part!r} {found}")
         named.append(found)
@@ -95,7 +95,10 @@ def _from_column(name: str, data: tuple[Dataset, Labels] | None) -> Split:
     if name not in dataset.table.columns:
         have = ", ".join(dataset.table.columns)
         hint = nearest(name, dataset.table.columns)
-        raise UsageError(f"--split {name}: {dataset.where} has no such column; it has {have}{hint}")
+        raise UsageError(
+            f"--split {name}: {dataset.where} has no such column; it has {have}{hint}; a list of "
+            "compositions begins with seen: or unseen:"
+        )
     cells = plain(dataset.table[name])
     if unknown := [v for v in cells.unique() if v not in SEEN | UNSEEN | ASIDE]:
         raise UsageError(
