@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from recombine.analysis.levels import PROBES
+from recombine.analysis.levels import PROBES, late, means
 from recombine.analysis.scenes import PAPER, reached
 from recombine.plots.scene_pictures import run_sheet
 from recombine.plots.sheets import sheet_path
@@ -61,10 +61,9 @@ class Samples:
         return sheet_path(self.read.folder / "figures", variant, seed, step)
 
     def score(self, tile: Tile) -> str:
-        """Its accuracy at the end by each probe, the mean over seeds."""
+        """Its late accuracy by each probe, the mean over seeds."""
         rows = self.rows.where(variant=tile.variant, composition=tile.code)
-        last = rows.where(step=max(rows.unique("step")))
-        return " / ".join(f"{fmean(last.where(probe=p).column('joint')):.2f}" for p in self.probes)
+        return " / ".join(f"{late(means(rows.where(probe=p))):.2f}" for p in self.probes)
 
     def board(self, lines: dict[str, list[Tile]], titles: Sequence[str]) -> Image.Image:
         """A line of tiles under each title."""
@@ -88,7 +87,7 @@ class Samples:
     def legend(self) -> str:
         seeds = len(self.rows.unique("seed"))
         names = " / ".join(PROBES[p] for p in self.probes)
-        return f"Accuracy, mean of {seeds} seeds: {names}. Samples: first seed, end of training."
+        return f"Late means over {seeds} seeds: {names}. Samples: first seed, end of training."
 
     def compositions(self) -> Image.Image:
         """A line per variant, a tile per composition, the seen ones first."""
