@@ -1053,7 +1053,11 @@ def test_evaluations_are_compared_where_factors_and_seen_are_the_same(tmp_path, 
         "doubtful: other does not draw its seen compositions",
         "doubtful: these were read by different probes; `recombine leaderboard` scores all by each",
     ]
-    assert len(list(compare([Path("a"), Path("d")]))) == 3
+    _, first, second, *rest = compare([Path("a"), Path("d")])
+    assert (first.split()[:2], second.split()[:2]) == (["me", "(a)"], ["me", "(d)"])
+    assert rest == [
+        "doubtful: me (d) has pictures of 0 of 1 level 1 compositions; its mean is over those"
+    ]
 
 
 @pytest.mark.parametrize("how", [{"n": 0}, {"probe_steps": 0}])

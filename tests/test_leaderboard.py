@@ -74,10 +74,24 @@ def test_a_board_needs_a_world_or_data(tmp_path):
             leaderboard(tmp_path, runtime=QUIET)
 
 
+def test_a_key_that_no_board_has_is_named(tmp_path):
+    (tmp_path / "board.json").write_text(json.dumps({"data": "real", "splt": "unseen: bar green"}))
+    with pytest.raises(UsageError, match=r"'splt' is none of world, .*; did you mean split\?"):
+        leaderboard(tmp_path, runtime=QUIET)
+
+
+def test_submissions_of_one_name_are_named_with_their_folders(board, tmp_path):
+    for folder in ("good", "blind"):
+        (board / folder / "card.json").write_text(json.dumps({"name": "mine"}))
+    entries = leaderboard(board, tmp_path / "out", runtime=QUIET, find=both)
+    assert [e.name for e in entries] == ["mine (blind)", "mine (good)"]
+
+
 def placed(name: str, **means: float | None) -> Entry:
     def level(mean):
         n = 0 if mean is None else 10
-        return {"mean": mean, "low": 0.25, "high": 0.75, "n": n}
+        there = {"compositions": n // 10, "of": 1}
+        return {"mean": mean, "low": 0.25, "high": 0.75, "n": n, **there}
 
     return Entry(name, {}, 10, "d", {p: {0: level(1.0), 1: level(m)} for p, m in means.items()})
 
@@ -96,7 +110,10 @@ def test_changes_of_rank_count_beyond_a_twentieth():
 def test_the_table_is_ranked_by_the_furthest_level_of_each_probe():
     made = lines([placed("a", p=0.2), placed("bee", p=0.9), placed("c", p=None)])
     assert made[0] == "p probe  seen" + " " * 18 + "level 1" + " " * 15
-    assert [line.split()[0] for line in made[1:]] == ["bee", "a", "c"]
+    assert [line.split()[0] for line in made[1:4]] == ["bee", "a", "c"]
+    assert made[4:] == [
+        "doubtful: c has pictures of 0 of 1 level 1 compositions; its mean is over those"
+    ]
     assert made[1] == "bee      1.00 (0.25 to 0.75)   0.90 (0.25 to 0.75)   "
     assert made[3] == "c        1.00 (0.25 to 0.75)   –" + " " * 21
     assert placed("a", p=None).mean("p", 1) == placed("a", p=0.2).mean("p", 7) == -1.0

@@ -6,6 +6,7 @@ from pathlib import Path
 from recombine.analysis.levels import level_name
 from recombine.config import UsageError
 from recombine.scoring.result import Result, read_result
+from recombine.scoring.score import lacking
 
 
 def compare(folders: Sequence[Path]) -> Iterator[str]:
@@ -15,18 +16,29 @@ def compare(folders: Sequence[Path]) -> Iterator[str]:
     results = [read_result(Path(folder)) for folder in folders]
     _alike(results, folders)
     levels = sorted({k for r in results for k in r.levels()})
-    width = max(len(r.facts["name"]) for r in results) + 2
+    names = _names(results, folders)
+    width = max(map(len, names)) + 2
     heads = "".join(f"{level_name(k):<22}" for k in levels)
     yield f"{'model':<{width}}{heads}{'probe':<34}pictures"
-    for r in results:
+    for name, r in zip(names, results, strict=True):
         cells = "".join(f"{_cell(r, k):<22}" for k in levels)
         probe, made = r.facts["probes"][r.primary], r.facts["pictures"]
-        yield f"{r.facts['name']:<{width}}{cells}{probe:<34}{made['n']} ({made['digest']})"
-    for r in results:
+        yield f"{name:<{width}}{cells}{probe:<34}{made['n']} ({made['digest']})"
+    for name, r in zip(names, results, strict=True):
         if r.levels()[min(r.levels())]["mean"] is not None and "NOT" in r.verdict():
-            yield f"doubtful: {r.facts['name']} does not draw its seen compositions"
+            yield f"doubtful: {name} does not draw its seen compositions"
+        yield from (f"doubtful: {line}" for line in lacking(name, r.levels()))
     if len({r.facts["probes"][r.primary] for r in results}) > 1:
         yield "doubtful: these were read by different probes; `recombine leaderboard` scores all by each"
+
+
+def _names(results: Sequence[Result], folders: Sequence[Path]) -> list[str]:
+    """What each model is called; with its folder where two share a name."""
+    names = [r.facts["name"] for r in results]
+    return [
+        name if names.count(name) == 1 else f"{name} ({folder})"
+        for name, folder in zip(names, folders, strict=True)
+    ]
 
 
 def _alike(results: Sequence[Result], folders: Sequence[Path]) -> None:

@@ -1,20 +1,22 @@
 """A leaderboard that recomputes: a folder of submissions becomes a page with every model under
 every probe.
 
-DIR/board.json            {"world": {...}} or {"data": "path"}, and optionally split, probes, title
+DIR/board.json            {"world": {...}} or {"data": "path"}, and optionally split, factors, probes,
+                          probe_steps, title
 DIR/<submission>/         pictures with labels, in any layout
 DIR/<submission>/card.json   name, about, link, trained_on: shown, never trusted
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from recombine.analysis.levels import level_name
-from recombine.config import UsageError, from_json
+from recombine.config import UsageError, from_json, nearest
 from recombine.runtime import Runtime
 from recombine.scoring import score
 from recombine.scoring.evaluate import STEPS, find_probes, order_free, validated
@@ -28,6 +30,8 @@ from recombine.worlds.datasets.open_dataset import open_dataset
 from recombine.worlds.world import World
 
 BOARD, CARD = "board.json", "card.json"
+KEYS = ("world", "data", "split", "factors", "probes", "probe_steps", "title")
+"""What a board says."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,18 @@ def leaderboard(
         entry, more = _entry(folder, reference, probes)
         entries.append(entry)
         rows += more
+    entries = _distinct(entries)
     _write(target, board, entries, rows, probes, reference)
     return entries
+
+
+def _distinct(entries: Sequence[Entry]) -> list[Entry]:
+    """Submissions whose cards share a name are called by their folders, too."""
+    often = Counter(e.name for e in entries)
+    return [
+        e if often[e.name] == 1 else replace(e, card=e.card | {"name": f"{e.name} ({e.folder})"})
+        for e in entries
+    ]
 
 
 def _board(root: Path) -> dict[str, Any]:
@@ -80,6 +94,9 @@ def _board(root: Path) -> dict[str, Any]:
     found = read_json(root / BOARD)
     if not isinstance(found, dict) or not {"world", "data"} & found.keys():
         raise UsageError(f"{root / BOARD}: needs 'world' or 'data'")
+    if unknown := sorted(found.keys() - set(KEYS)):
+        hint = nearest(unknown[0], KEYS)
+        raise UsageError(f"{root / BOARD}: {unknown[0]!r} is none of {', '.join(KEYS)}{hint}")
     return found
 
 
@@ -147,7 +164,7 @@ def _write(
     page = render(
         "leaderboard.html", title=board.get("title", "Which models compose?"), entries=ranked,
         facts=facts, probes=names, levels=sorted(ranked[0].levels[names[0]]),
-        moved=changes_of_rank(entries, names), real=_real(rows),
+        moved=changes_of_rank(entries, names), doubts=doubts(entries), real=_real(rows),
     )  # fmt: skip
     write_atomic(target / "index.html", page)
 
@@ -181,4 +198,10 @@ def lines(entries: Sequence[Entry]) -> list[str]:
                 for c in cells
             )
             made.append(f"{e.name:<{width}}" + "".join(f"{s:<22}" for s in shown))
-    return made + changes_of_rank(entries, probes)
+    doubtful = [f"doubtful: {line}" for line in doubts(entries)]
+    return made + changes_of_rank(entries, probes) + doubtful
+
+
+def doubts(entries: Sequence[Entry]) -> list[str]:
+    """Which submissions lack pictures of some compositions."""
+    return [line for e in entries for line in score.lacking(e.name, next(iter(e.levels.values())))]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from recombine.analysis.levels import level_name
 from recombine.config import UsageError
 from recombine.metrics.intervals import wilson, wilson_of_share
 from recombine.scoring.probes import PictureProbe
@@ -140,6 +141,15 @@ def level_estimate(rows: Sequence[Row]) -> dict[str, Any]:
     low, high = wilson_of_share(mean, float(as_many))
     facts = {"n": int(n.sum()), "compositions": len(there), "of": len(rows)}
     return {"mean": mean, "low": low, "high": high, **facts}
+
+
+def lacking(name: str, levels: dict[int, dict[str, Any]]) -> Iterator[str]:
+    """A line for each level of which a model has no pictures of some compositions: its mean is over
+    the others, so it cannot be ranked beside a model that has all."""
+    for level, e in levels.items():
+        if e["compositions"] < e["of"]:
+            there = f"{e['compositions']} of {e['of']} {level_name(level)} compositions"
+            yield f"{name} has pictures of {there}; its mean is over those"
 
 
 def stream(pictures: Iterator[Picture], index: Index) -> Iterator[tuple[Picture, Sequence[int]]]:
