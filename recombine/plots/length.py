@@ -225,8 +225,9 @@ def nearness(rows: Table, folder: Path) -> list[Figure]:
                 axis.plot(at, share, color=ink, marker="o", ms=3, label=name)
             axis.set_title(title(variant), fontsize=9)
             axis.set(ylim=(-0.03, 1.05))
-        for axis in axes[-1]:
-            axis.set_xlabel("to the nearest other location")
+        for axis in list(axes.flat)[max(0, len(main) - wide) : len(main)]:
+            axis.set_xlabel("distance to the nearest other")
+            axis.tick_params(labelbottom=True)
         for line in axes:
             line[0].set_ylabel("recall")
         corner = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}

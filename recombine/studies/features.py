@@ -51,7 +51,8 @@ from recombine.worlds.captions import Captions
 
 DEVIATIONS = (
     "a small model of our own, trained on captions of simple pictures, not SDXL",
-    "the paper's prompts, noise levels and numbers are not known; these are our own",
+    "prompt and concepts are our own, as the model knows these captions alone; the paper's noise levels "
+    "and numbers are not known",
     "the difference of within and between is assessed, since their ratio is not defined where "
     "between is not above 0",
 )
