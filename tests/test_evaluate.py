@@ -947,6 +947,9 @@ def test_a_result_says_what_it_lacks():
     assert result.verdict() == (
         "No pictures of seen compositions: whether the model has learned them is not known."
     )
+    assert result.answer() == (
+        "No pictures of unseen compositions: whether the model composes is not known."
+    )
     assert result.below(1.0) == "me: no pictures of unseen compositions, so 1 is not reached"
     assert result.below(0.0) == ""
 
@@ -980,20 +983,21 @@ def test_a_result_is_printed_line_by_line():
         *instead, real, doubts=["who knows"], notes=["a column"],
     )  # fmt: skip
     lines = list(result.lines())
-    assert lines[1] == ""
-    assert lines[2] == (
+    assert lines[1] == "Accuracy on unseen compositions, level 1: 0.20 (0.06 to 0.51, 10 pictures)."
+    assert lines[2] == ""
+    assert lines[3] == (
         " " * 13 + "accuracy        95 % interval   pictures        real pictures   instead"
     )
-    assert lines[3] == "seen         1.00            0.72 to 1.00    10"
-    assert lines[4] == "  disc red   1.00            0.25 to 0.75    10              0.99"
-    assert lines[5].startswith("level 1      0.20  ")
-    assert lines[5].endswith("  10, 1 of 2 compositions")
-    assert lines[6] == (
+    assert lines[4] == "seen         1.00            0.72 to 1.00    10"
+    assert lines[5] == "  disc red   1.00            0.25 to 0.75    10              0.99"
+    assert lines[6].startswith("level 1      0.20  ")
+    assert lines[6].endswith("  10, 1 of 2 compositions")
+    assert lines[7] == (
         "  disc blue  0.20            0.25 to 0.75    10              none            "
         "bar red 0.50, bar blue 0.25"
     )
-    assert lines[7] == "  disc red   –               0.25 to 0.75    0               none"
-    assert lines[8:] == ["doubtful: who knows", "note: a column"]
+    assert lines[8] == "  disc red   –               0.25 to 0.75    0               none"
+    assert lines[9:] == ["doubtful: who knows", "note: a column"]
 
 
 def test_doubts_are_about_what_no_real_picture_shows(data):

@@ -96,17 +96,27 @@ class Result:
             return (
                 "No pictures of seen compositions: whether the model has learned them is not known."
             )
-        what = f"{seen['mean']:.2f} ({seen['low']:.2f} to {seen['high']:.2f}, {seen['n']} pictures)"
+        what = _estimate(seen)
         if seen["mean"] >= LEARNED:
             return f"Seen compositions are drawn correctly: {what}."
         return (
             f"Seen compositions are NOT drawn correctly: {what}. The model has not learned what it was "
-            "trained on, so the levels below say nothing about composition."
+            "trained on, so the other levels say nothing about composition."
         )
 
+    def answer(self) -> str:
+        """How often unseen compositions are drawn correctly, by level."""
+        known = {k: e for k, e in self.levels().items() if k and e["mean"] is not None}
+        if not known:
+            return "No pictures of unseen compositions: whether the model composes is not known."
+        levels = "; ".join(f"{level_name(k)}: {_estimate(e)}" for k, e in known.items())
+        return f"Accuracy on unseen compositions, {levels}."
+
     def lines(self) -> Iterator[str]:
-        """The verdict on the seen compositions first, then a table, then what is doubtful."""
+        """Whether seen compositions are drawn and how often unseen ones, then a table, then what is
+        doubtful."""
         yield self.verdict()
+        yield self.answer()
         mine, levels = self.accuracy(), self.levels()
         wanted = ("probe", self.primary)
         real = {
@@ -180,6 +190,10 @@ def same_place(one: str, other: str) -> bool:
 
 def _line(width: int, title: str, cells: Sequence[str]) -> str:
     return (f"{title:<{width}}" + "".join(f"{cell:<16}" for cell in cells)).rstrip()
+
+
+def _estimate(e: dict[str, Any]) -> str:
+    return f"{e['mean']:.2f} ({e['low']:.2f} to {e['high']:.2f}, {e['n']} pictures)"
 
 
 def _share(value: float | None, none: str = "–") -> str:
