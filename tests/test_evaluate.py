@@ -1163,6 +1163,11 @@ def test_the_row_of_a_prompt_that_cannot_be_read_is_named_and_the_prompt_cut():
     line = f"here: row 3: the prompt {'x' * 80!r} names no value of shape (disc/bar)"
     with says(line):
         read_prompts(prompted("red disc", "red disc", long, long), "Prompt", SPACE)
+    with says(
+        "here: row 2: the prompt 'red or blue bar' names 2 values of color (red/dark red/blue); "
+        "--template says where each factor stands"
+    ):
+        read_prompts(prompted("red disc", "red or blue bar"), "Prompt", SPACE)
     assert labels_of(SPACE, (1, 1)) == {"shape": "bar", "color": "dark red"}
     with says(
         "--template '{shap} {color}': {shap} is no factor; they are shape, color; did you mean shape?"
@@ -1176,6 +1181,14 @@ def test_a_template_reads_what_stands_where_a_factor_does():
     assert read_prompt("red or blue bar", SPACE, place).startswith("names 2 values of color")
     assert read_prompt("a blue bar on a red wall", SPACE, place) == (1, 2)
     assert read_prompt("A Dark Red Disc", SPACE, place) == (0, 1)
+
+
+def test_a_word_stands_for_one_factor_where_factors_share_values():
+    space = FactorSpace((Factor("car", ("red", "blue")), Factor("road", ("red", "Blue"))))
+    assert read_prompt("a red car on a red road", space) == (0, 0)
+    assert read_prompt("a blue car", space) == "names 'blue' too seldom for car and road"
+    assert read_prompt("a red car", space, "a {car} car on a {road} road").startswith("names 'red'")
+    assert read_prompt("a red car on a blue road", space, "a {car} car on a {road} road") == (0, 1)
 
 
 def test_labels_come_before_prompts():

@@ -52,7 +52,9 @@ def read_prompts(
     for text, found in zip(distinct, read, strict=True):
         if isinstance(found, str):
             row = int((cells == text).arg_max()) + 1
-            raise UsageError(f"{dataset.where}: row {row}: the prompt {text[:80]!r} {found}")
+            unclear = not template and "no value" not in found
+            hint = "; --template says where each factor stands" if unclear else ""
+            raise UsageError(f"{dataset.where}: row {row}: the prompt {text[:80]!r} {found}{hint}")
     place = pl.Series(range(len(distinct)), dtype=pl.Int64)
     number = cells.replace_strict(distinct, place, return_dtype=pl.Int64).to_numpy()
     return np.array(read, np.int64)[number]
@@ -70,7 +72,17 @@ def read_prompt(text: str, space: FactorSpace, template: str = "") -> Compositio
             what = "no value" if not values else f"{len(values)} values"
             return f"names {what} of {factor.name} ({factor.words})"
         named.append(factor.values.index(values[0]))
-    return tuple(named)
+    return _repeated(text, labels_of(space, tuple(named))) or tuple(named)
+
+
+def _repeated(text: str, labels: dict[str, str]) -> str:
+    """What is wrong where factors share a value and a text names it for fewer of them: in "a red
+    car" nothing says that the road is red, too."""
+    for value in labels.values():
+        names = [name for name, v in labels.items() if v.lower() == value.lower()]
+        if len(names) > len(_word(value).findall(text.lower())):
+            return f"names {value!r} too seldom for {' and '.join(names)}"
+    return ""
 
 
 def words_in(text: str, values: Sequence[str]) -> list[str]:
@@ -78,10 +90,15 @@ def words_in(text: str, values: Sequence[str]) -> list[str]:
     found = []
     rest = text.lower()
     for value in sorted(values, key=len, reverse=True):
-        words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", value.lower().strip())))
-        rest, count = re.subn(rf"(?<!\w){words}(?!\w)", "\0", rest)
+        rest, count = _word(value).subn("\0", rest)
         found += [value] if count else []
     return found
+
+
+def _word(value: str) -> re.Pattern[str]:
+    """A value as a whole word, in a text in small letters."""
+    words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", value.lower().strip())))
+    return re.compile(rf"(?<!\w){words}(?!\w)")
 
 
 def _pattern(template: str, space: FactorSpace) -> re.Pattern[str]:
