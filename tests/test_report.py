@@ -27,6 +27,7 @@ from synthetic_results import (
 )
 
 from recombine.analysis import paper_curves
+from recombine.analysis.paper_probe import PAPER
 from recombine.analysis.table import Table, read_table, write_table
 from recombine.config import UsageError
 from recombine.report import claims as claims_table
@@ -329,6 +330,16 @@ def test_a_probe_is_shown_at_its_worst_where_runs_are_of_several_worlds():
     shares = [("open-set", 0.99), ("open-set", 0.97), ("cnn", 0.0)]
     rows = pl.DataFrame(shares, schema=["probe", "share"], orient="row")
     assert training.refused(rows, Path("rows.parquet")) == {"open-set": 0.97}
+
+
+@pytest.mark.parametrize(
+    ("study", "primary"), [("label-dropout", PAPER), ("objectives", "open-set")]
+)
+def test_a_page_opens_on_the_probe_that_its_claims_use(study, primary):
+    shipped = Path(__file__).parents[1] / "results" / study
+    data = training.training(read_results(shipped))
+    assert data["probes"][0] == primary
+    assert len(data["probes"]) > 2
 
 
 def test_the_site_shows_a_run_that_composes_beside_one_that_does_not():

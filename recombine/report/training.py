@@ -41,7 +41,8 @@ def training(results: Results) -> Record | None:
         "factors": factors,
         "compositions": compositions,
         "levels": sorted({c["level"] for c in compositions}),
-        "probes": unique(rows["probe"]),
+        # Where the paper's own probe was used, it is the primary one.
+        "probes": sorted(unique(rows["probe"]), key=lambda probe: probe != PAPER),
         "names": NAMES,
         "quality": quality(probes["probe"], path),
         "refused": refused(probes["refused"], path),
