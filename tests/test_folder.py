@@ -64,6 +64,18 @@ def report(root: Path, size: int | None = None, **options) -> list[str]:
     return list(describe(root, "factors.csv", (), size, **options))
 
 
+def test_prompts_and_splits_are_no_factors_unless_they_are_chosen(root):
+    header, *rows = (root / "factors.csv").read_text().splitlines()
+    (root / "factors.csv").write_text(
+        "\n".join([f"{header},split,Prompt", *(f"{row},train,a {i}" for i, row in enumerate(rows))])
+    )
+    assert Folder.open(root).space.names == ("shape", "color")
+    said = list(describe(root, "factors.csv", (), None))
+    assert "column 'split' is left out: it is no factor" in said
+    assert "column 'Prompt' is left out: it is no factor" in said
+    assert Folder.open(root, factors=("shape", "split")).space.names == ("shape", "split")
+
+
 def test_spellings_that_differ_in_capitals_or_spaces_are_one_value(root):
     table = (root / "factors.csv").read_text()
     (root / "factors.csv").write_text(table.replace("c.png,cone,red", "c.png,cone, RED ", 1))
@@ -318,13 +330,13 @@ def test_a_folder_is_checked_in_linear_time(root):
 def test_a_column_of_names_is_doubted_and_not_listed(root):
     for i in range(30):
         Image.new("RGB", (4, 4)).save(root / f"{i}.png")
-    table_of(root, "file,id,color", [f"{i}.png,number{i},c{i % 2}" for i in range(30)])
+    table_of(root, "file,name,color", [f"{i}.png,number{i},c{i % 2}" for i in range(30)])
     lines = report(root)
-    assert "id number0/number1/" in lines[0]
+    assert "name number0/number1/" in lines[0]
     assert "number19/... (30 values)" in lines[0]
     assert "number20" not in lines[0]
     (doubt,) = (line for line in lines if line.startswith("doubtful"))
-    assert doubt.startswith("doubtful: id has 30 values in 30 rows"), "and not of the colour"
+    assert doubt.startswith("doubtful: name has 30 values in 30 rows"), "and not of the colour"
 
 
 def test_a_check_opens_some_pictures_and_looks_for_all_files(root):

@@ -9,9 +9,8 @@ import polars as pl
 from jaxtyping import Int
 
 from recombine.config import UsageError, nearest
-from recombine.worlds.datasets.columns import PROMPTS
 from recombine.worlds.datasets.dataset import Dataset
-from recombine.worlds.factors import Composition, Factor, FactorSpace
+from recombine.worlds.factors import PROMPTS, Composition, Factor, FactorSpace
 
 
 def check_template(template: str, space: FactorSpace) -> None:

@@ -21,7 +21,15 @@ from torch import Tensor
 
 from recombine.config import UsageError
 from recombine.limits import allow
-from recombine.worlds.factors import RESERVED, Factor, FactorSpace, merged_note, plain_value
+from recombine.worlds.factors import (
+    ASIDE,
+    RESERVED,
+    Factor,
+    FactorSpace,
+    aside_note,
+    merged_note,
+    plain_value,
+)
 from recombine.worlds.table_files import Cells, read_cells
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -113,7 +121,7 @@ def read_table(root: Path, table: str, wanted: tuple[str, ...] = ()) -> FactorTa
         used = ["file", *names, *itertools.chain(*own.values())]
         found = _columns(rows, columns, used, set(itertools.chain(*own.values())), where)
     files, file = found["file"]
-    factors, notes = [], []
+    factors, notes = [], [aside_note(c) for c in columns if c.lower() in ASIDE and c not in names]
     for name in names:
         values, found[name], merged = _merged(name, *found[name])
         notes += merged
@@ -232,13 +240,14 @@ def _factor_columns(columns: list[str], wanted: tuple[str, ...], where: str) -> 
             raise UsageError(
                 f"{where}: column {column!r} describes no factor; they are {_some(found)}"
             )
-    if not found:
+    usual = tuple(c for c in found if c.lower() not in ASIDE)
+    if not usual and not wanted:
         raise UsageError(f"{where}: has no factor column beside 'file'")
     if len(set(wanted)) < len(wanted):
         raise UsageError(f"{where}: a factor is named twice ({_some(wanted)})")
-    if taken := RESERVED.intersection(wanted or found):
+    if taken := RESERVED.intersection(wanted or usual):
         raise UsageError(f"{where}: a factor cannot be called {min(taken)!r}; rename that column")
-    return wanted or found
+    return wanted or usual
 
 
 def _some(names: Iterable[str]) -> str:

@@ -32,6 +32,9 @@ ROW_KEYS = (
 )
 RESERVED = frozenset(ROW_KEYS)
 """Names that rows use for other things; no factor may be called so."""
+PROMPTS = ("prompt", "text", "caption")
+ASIDE = {"split", "id", "index", "width", "height", "guidance", "steps", "model", *PROMPTS}
+"""Columns that describe a picture but not what it shows; factors only where they are chosen."""
 NAMED = 20
 """Values of a factor that are named where all are listed."""
 
@@ -58,6 +61,10 @@ class Factor:
 def plain_value(value: str) -> str:
     """What two spellings of a value share: "Dark  Red " and "dark red" are the same."""
     return " ".join(value.split()).lower()
+
+
+def aside_note(column: str) -> str:
+    return f"column {column!r} is left out: it is no factor"
 
 
 def merged_note(name: str, spellings: Sequence[str]) -> str:

@@ -9,11 +9,16 @@ from jaxtyping import Int
 
 from recombine.config import UsageError, nearest
 from recombine.worlds.datasets.dataset import NAME, Dataset
-from recombine.worlds.factors import RESERVED, Factor, FactorSpace, merged_note, plain_value
+from recombine.worlds.factors import (
+    ASIDE,
+    RESERVED,
+    Factor,
+    FactorSpace,
+    aside_note,
+    merged_note,
+    plain_value,
+)
 
-PROMPTS = ("prompt", "text", "caption")
-ASIDE = {"split", "id", "index", "width", "height", "guidance", "steps", "model", *PROMPTS}
-"""Columns that describe a picture but not what it shows."""
 FEW = 10
 """In a table of fewer rows nothing looks like an id."""
 
@@ -47,7 +52,7 @@ def factor_columns(
     for name in found:
         values = dataset.table[name].n_unique()
         if name.lower() in ASIDE or name in RESERVED:
-            notes.append(f"column {name!r} is left out: it is no factor")
+            notes.append(aside_note(name))
         elif rows >= FEW and values > rows // 2:
             notes.append(f"column {name!r} is left out: {values:,} values in {rows:,} rows, an id")
         else:
