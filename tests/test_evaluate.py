@@ -482,6 +482,13 @@ def test_a_place_that_cannot_be_written_is_named_before_a_probe_is_trained(data,
         evaluated(draw, data, tmp_path / "file", probe="")
 
 
+def test_nothing_is_written_into_a_folder_of_pictures(data, tmp_path):
+    made = make(tmp_path / "made", 12)
+    for place in (made, data):
+        with says(f"--out {place}: holds the pictures; choose another folder"):
+            evaluated(made, data, place)
+
+
 def test_real_pictures_in_place_of_a_models_are_doubted(data, tmp_path):
     result = evaluated(data, data, tmp_path / "a")
     assert any("the real pictures themselves" in doubt for doubt in result.facts["doubts"])

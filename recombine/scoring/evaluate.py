@@ -65,6 +65,8 @@ def evaluate(
     if dataset is not None:
         dataset = named_levels(dataset, reference.space.names)
         index = wanted(dataset, reference.space, template)
+    if any(same_place(str(folder), str(p)) for p in (source, reference.where) if p):
+        raise UsageError(f"--out {folder}: holds the pictures; choose another folder")
     check_writable(folder)
     kept = folder if out is not None else OUT
     probes = find_probes(probe, reference, probe_steps, template, kept, runtime)
