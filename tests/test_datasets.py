@@ -227,12 +227,29 @@ def test_an_unknown_value_is_named(tmp_path):
 
 @pytest.mark.parametrize("array", [
     np.full((4, 6, 3), 0.5), np.full((3, 4, 6), 0.5, np.float32), np.full((4, 6), 127, np.uint8),
-    np.full((1, 4, 6), 127), np.full((4, 6, 4), 0.5), Image.new("L", (6, 4), 127),
+    np.full((1, 4, 6), 127), np.full((4, 6, 4), (127, 127, 127, 255)), Image.new("L", (6, 4), 127),
 ])  # fmt: skip
 def test_any_array_becomes_rgb(array):
     found = as_rgb(array)
     assert found.shape == (4, 6, 3)
     assert set(np.unique(found)) <= {127, 128}
+
+
+def test_what_is_transparent_lies_on_white():
+    """In every form: array, picture with alpha, palette with a transparent colour, file."""
+    red, clear = (255, 0, 0, 255), (0, 0, 0, 0)
+    array = np.array([[red, clear]], np.uint8)
+    picture = Image.fromarray(array)
+    palette = Image.new("P", (2, 1))
+    palette.putpalette([255, 0, 0, 0, 0, 0])
+    palette.putdata([0, 1])
+    file = io.BytesIO()
+    palette.save(file, "png", transparency=1)
+    shown = [[[255, 0, 0], [255, 255, 255]]]
+    for one in (array, array / 255, picture, Image.open(file), file.getvalue()):
+        assert as_rgb(one).tolist() == shown
+    half = np.full((1, 1, 4), (0, 0, 0, 128), np.uint8)
+    assert as_rgb(half).tolist() == [[[127, 127, 127]]]
 
 
 def test_a_million_rows_are_read_in_seconds(tmp_path):

@@ -802,7 +802,7 @@ def test_one_picture_or_a_stack_of_grey_ones_is_known_by_its_shape():
     assert pictures_of(np.zeros((8, 8, 3), np.uint8), 1, "f")[0].shape == (8, 8, 3)
     assert pictures_of(np.zeros((8, 8), np.uint8), 1, "f")[0].shape == (8, 8, 3)
     assert pictures_of(Image.new("L", (4, 6), 9), 1, "f")[0].shape == (6, 4, 3)
-    whole = torch.full((1, 3, 4, 4), 7, dtype=torch.uint8)
+    whole = torch.full((1, 3, 5, 5), 7, dtype=torch.uint8)
     assert pictures_of(whole, 1, "f")[0].max() == 7
     with says("f: returned 1 pictures, not 4"):
         pictures_of(np.zeros((4, 4, 3), np.uint8), 4, "f")

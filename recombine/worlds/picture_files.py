@@ -52,12 +52,16 @@ def _is_below(path: str, root: Path) -> bool:
 
 
 def rgb(picture: Image.Image) -> Image.Image:
-    """Any picture in RGB; 16 bits become 8, where Pillow would make all but the darkest white."""
+    """Any picture in RGB; 16 bits become 8, where Pillow would make all but the darkest white. What
+    is transparent lies on white, as viewers show it; Pillow would show what is stored there."""
     if picture.mode.startswith("I"):
         values = np.asarray(picture).astype(np.int64)
         if values.min() < 0 or values.max() > 65535:
             raise ValueError(f"values from {values.min()} to {values.max()}, not in 0..65535")
         picture = Image.fromarray((values // 257).astype(np.uint8))
+    if picture.has_transparency_data:
+        white = Image.new("RGBA", picture.size, "white")
+        picture = Image.alpha_composite(white, picture.convert("RGBA"))
     return picture.convert("RGB")
 
 

@@ -70,7 +70,9 @@ def as_rgb(found: Any) -> Picture:
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
     if pixels.ndim != 3 or pixels.shape[-1] not in (1, 3, 4) or not pixels.size:
         raise ValueError(f"an array of shape {tuple(np.shape(found))} is no picture")
-    pixels = _as_bytes(pixels[..., :3])
+    pixels = _as_bytes(pixels)
+    if pixels.shape[-1] == 4:
+        return np.asarray(rgb(Image.fromarray(pixels)))
     return np.ascontiguousarray(np.broadcast_to(pixels, (*pixels.shape[:2], 3)))
 
 
