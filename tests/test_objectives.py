@@ -312,7 +312,7 @@ def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path):
     rows = read_table(done / "rows.parquet")
     assert set(rows.where(kind="accuracy").unique("variant")) == {"maskgit", "dit"}
     assert {"form", "paint", "extent"} <= set(rows.where(kind="ceiling").frame.columns)
-    assert [c["verdict"] for c in read_json(done / "claims.json")] == ["smoke"] * 4
+    assert read_json(done / "claims.json") == []  # they are about other pictures
 
 
 def test_a_folder_without_pictures_of_what_is_new_is_prompted_for_it(folder, tmp_path):

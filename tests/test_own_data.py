@@ -9,7 +9,8 @@ from own_pictures import make
 from PIL import Image
 from tiny import QUIET
 
-from recombine.config import UsageError
+from recombine.analysis.table import Table
+from recombine.config import UsageError, to_json
 from recombine.metrics.factor_probe import CHANGES, changed, fitted
 from recombine.overrides import override
 from recombine.pipeline.job import Work
@@ -19,7 +20,9 @@ from recombine.runs import factor_probes
 from recombine.runs.factor_probes import FactorProbeRun, Pictures, Trainer, left_out
 from recombine.runs.models import Model, ModelRun
 from recombine.runs.own_data import fitting
+from recombine.studies import find
 from recombine.studies.composition import settings
+from recombine.studies.summary import verdicts
 from recombine.worlds.folder import Folder
 
 
@@ -184,3 +187,16 @@ def test_pictures_are_changed_as_before():
 ])  # fmt: skip
 def test_a_probe_looks_at_no_side_longer_than_48_nor_shorter_than_8(shape, fits):
     assert fitted(torch.rand(2, *shape, generator=seeded(0))).shape == (2, 3, *fits)
+
+
+def test_claims_about_other_pictures_are_not_assessed_on_ones_own(own):
+    facts = {"scale": "laptop", "seeds": [0], "provenance": {}}
+    study = find("composition")
+    theirs = to_json(settings("laptop"))
+    mine = to_json(override(settings("laptop"), f"world={own}"))
+    rows = Table([{"kind": "other", "seed": 0}])
+    assert [c["id"] for c in verdicts(study, rows, facts | {"settings": theirs})] == [
+        claim.id for claim in study.claims
+    ]
+    assert verdicts(study, rows, facts | {"settings": mine}) == []
+    assert verdicts(study, rows, facts | {"settings": {"each": [mine]}}) == []

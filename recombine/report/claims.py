@@ -60,8 +60,10 @@ def read_claims(path: Path) -> list[dict[str, Any]]:
 
 def print_claims(paths: Iterable[Path], brief: bool = False) -> None:
     """A table that fits the terminal; tab-separated lines with a header where the output is piped.
-    `brief`: on a terminal without what was expected."""
+    `brief`: on a terminal without what was expected, and nothing where there are none."""
     claims = [claim for path in paths for claim in read_entries(path)]
+    if brief and not claims:
+        return
     if not sys.stdout.isatty():
         print("\t".join(HEADER))
         for claim in claims:

@@ -8,7 +8,7 @@ from typing import Any
 from recombine.analysis.claims import assess
 from recombine.analysis.sensitivity import by_checkpoint, by_probe
 from recombine.analysis.table import Table, read_rows_of, write_table
-from recombine.config import UsageError, to_json
+from recombine.config import UsageError, tag_of, to_json
 from recombine.files import Row, read_json, refuse_links, sweep, write_json
 from recombine.pipeline.job import digest_of, folder_of
 from recombine.pipeline.plan import Planned
@@ -17,6 +17,7 @@ from recombine.plots.sheets import keep_sheets
 from recombine.plots.style import entry
 from recombine.store import RunFolder
 from recombine.studies.study import Study
+from recombine.worlds.folder import Folder
 
 
 def summarise(plan: Planned, out: Path, scale: str, seeds: range, here: Row) -> Path:
@@ -86,7 +87,9 @@ def publish(study: Study, rows: Table, facts: Row, folder: Path, known: set[str]
 
 
 def verdicts(study: Study, rows: Table, facts: Row) -> list[Row]:
-    """Every claim of a study, assessed."""
+    """Every claim of a study, assessed; none on one's own pictures, which they are not about."""
+    if _own_pictures(facts.get("settings")):
+        return []
     scale, minutes, seeds = facts["scale"], study.run_minutes, len(facts["seeds"])
     assessed = [assess(claim, rows, scale, minutes) for claim in study.claims]
     made = [j.json(study.name, scale, seeds, facts["provenance"]) for j in assessed]
@@ -96,6 +99,15 @@ def verdicts(study: Study, rows: Table, facts: Row) -> list[Row]:
         for one, p, c in zip(made, probes, checkpoints, strict=True):
             one["sensitivity"] = {"by_probe": p, "by_checkpoint": c}
     return made
+
+
+def _own_pictures(settings: Any) -> bool:
+    """Whether a world in these settings, as JSON, is a folder of pictures."""
+    if isinstance(settings, list):
+        return any(map(_own_pictures, settings))
+    if not isinstance(settings, dict):
+        return False
+    return settings.get("type") == tag_of(Folder) or _own_pictures(list(settings.values()))
 
 
 def _written(folder: Path) -> set[str]:
