@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from statistics import fmean
 from unittest.mock import patch
 
 import pytest
@@ -11,6 +12,7 @@ from level_rows import accuracy_rows, regions, verdict
 
 from recombine.analysis.labels import curves
 from recombine.analysis.optimizers import held_out
+from recombine.analysis.paper_curves import paper_curves
 from recombine.analysis.repair import spreads
 from recombine.analysis.table import Table
 from recombine.nets.conditioning import Conditioning
@@ -97,6 +99,32 @@ def test_two_variants_are_runs_of_label_dropout():
     for name, other in (("classes", "dit"), ("classes, dropout", "dit, dropout")):
         assert digest_of(ModelRun(ours[name])) == digest_of(ModelRun(theirs[other]))
     assert len({digest_of(ModelRun(r)) for r in ours.values()}) == len(ours)
+
+
+def test_the_lost_composition_is_the_papers_in_our_order_of_digits():
+    """The legends of Figs 4b and 4c have shape, size, colour: in 4c the small circle reads highest of
+    what was seen, and is 010 there."""
+    curves = paper_curves()
+    classes = curves[labels.CURVES["classes"]]["compositions"]
+    seen = {code: fmean(classes[code][-12:]) for code in ("000", "001", "010", "100")}
+    assert max(seen, key=seen.get) == "010"
+    dropout = curves[labels.CURVES["values, dropout"]]["compositions"]
+    (legend,) = [code for code, line in dropout.items() if max(line) > 0.9 and line[-1] < 0.1]
+    shape, size, color = legend
+    assert shape + color + size == labels.claims.LOST
+    chosen = tuple(map(int, labels.claims.LOST))
+    assert Shapes2D().space.describe(chosen) == "triangle blue large"
+
+
+def test_dropout_stays_on_in_prompts_where_true_values_are_given():
+    """The authors' development code leaves it on in the embedding of true values alone."""
+    variants = labels.settings("full").variants()
+    on = {n: r for n, r in variants.items() if r.evaluation.prompt_dropout}
+    assert list(on) == ["values, dropout, sampling"]
+    (recipe,) = on.values()
+    plain = variants["values, dropout"]
+    assert recipe.evaluation.prompt_dropout == plain.conditioning.dropout == labels.DROPOUT
+    assert replace(recipe, evaluation=plain.evaluation) == plain
 
 
 def test_only_the_auxiliary_loss_differs():
@@ -267,7 +295,7 @@ def test_the_held_out_loss_is_that_of_the_last_step():
             "dit was not trained with 0.0001, not clipped",
         ),
         (CLAIMS["G18"].measure, (rows_of(ORDER),), "no held-out loss was measured"),
-        (curves, (rows_of(ORDER), "values"), "no rows of values at 101"),
+        (curves, (rows_of(ORDER), "values"), "no rows of values at 110"),
         (spreads, (rows_of(ORDER), "jepa"), "no rows of the auxiliary loss of jepa"),
         (
             spreads,
@@ -296,13 +324,13 @@ def test_the_spread_is_the_least_over_layers_of_the_mean_of_the_last_three_steps
 
 def test_what_is_learned_and_lost_is_shown_at_its_best_and_late():
     rows = [
-        row | {"composition": "101"}
+        row | {"composition": "110"}
         for step, height in ((3, 0.1), (1, 0.95), (2, 0.5))
         for row in accuracy_rows({"values, dropout": height}, probes=PAPER, step=step)
         if row["level"] == 2
     ]
     finding = CLAIMS["G14"].measure(Table(rows))
-    assert regions(finding) == [("101 at its best", 0.8, 1.0, False), ("101 late", 0.0, 0.2, False)]
+    assert regions(finding) == [("110 at its best", 0.8, 1.0, False), ("110 late", 0.0, 0.2, False)]
     assert [p.estimate.value for p in finding.parts] == pytest.approx([0.95, 0.1])
     shown = {"values, dropout, best": 0.95, "values, dropout, late": 0.1}
     assert finding.measured == pytest.approx(shown)

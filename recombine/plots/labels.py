@@ -18,7 +18,7 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 def learned_and_lost(rows: Table, variants: list[str], folder: Path) -> Figure:
     figure = Figure(
         "lost",
-        f"The composition {LOST} over updates",
+        f"The large blue triangle ({LOST}) over updates",
         f"Share of samples read as {LOST} where that was prompted, by the paper's linear probe (mean "
         "over its seeds). Thin lines are seeds, bold ones their mean.",
     )

@@ -4,9 +4,10 @@ Paper A, Fig 4, in the world that its curves imply (`Shapes2D.calibrated`), trai
 `label-dropout`: true values of colour and size, or their classes; all of them, or each left out of
 every tenth picture. The authors' development code does two more things, which are here as variants
 of their own: `zero` replaces a factor's class by the first class for a whole batch, in one batch of
-ten, which is a false label and not a missing one; `sampling` leaves dropout on while it draws
-samples. All models are prompted for the centres of classes. Paper: complete values compose, classes
-in part, and dropout ruins both; on the way there one composition, 101, is learned and lost.
+ten, which is a false label and not a missing one; `sampling` leaves the dropout of true values on
+while it draws samples. All models are prompted for the centres of classes. Paper: complete values
+compose, classes in part, and dropout ruins both; on the way there one composition, the large blue
+triangle, is learned and lost.
 
 Run: `recombine run labels --scale full` (on a GPU), `--scale laptop` (two cores).
 """
@@ -31,7 +32,7 @@ CONDITIONS = {
     "classes": Conditioning("quantised"),
     "classes, dropout": Conditioning("quantised", DROPOUT),
     "classes, zero": Conditioning("quantised", DROPOUT, dropped="zero"),
-    "classes, dropout, sampling": Conditioning("quantised", DROPOUT),
+    "values, dropout, sampling": Conditioning("continuous", DROPOUT),
 }
 CURVES = {
     "values": "DiT_cont_label_sec_run",
@@ -51,7 +52,7 @@ class Labels:
         recipe = self.base.variant("dit, few, 8k updates")
         made = {n: replace(recipe, conditioning=c) for n, c in CONDITIONS.items()}
         on = replace(recipe.evaluation, prompt_dropout=DROPOUT)
-        name = "classes, dropout, sampling"
+        name = "values, dropout, sampling"
         return made | {name: replace(made[name], evaluation=on)}
 
 
