@@ -186,16 +186,18 @@ def run(
 
 
 def _print_summary(folders: list[Path]) -> None:
-    """First, of all studies, whether what was seen was learned; then doubts, numbers, claims."""
+    """The claims, which may be many; below them, where the screen ends, whether what was seen was
+    learned, then doubts and numbers."""
     from recombine.analysis.levels import summary
     from recombine.analysis.table import read_table
     from recombine.report.claims import print_claims
 
+    print_claims([f / "claims.json" for f in folders], brief=True)
     lines = [(f.name, summary(read_table(f / "rows.parquet"))) for f in folders]
     said = [(name, line) for name, some in lines for line in some]
+    print(end="\n" * bool(said))
     for name, line in sorted(said, key=lambda both: "(late means" in both[1]):
         print(printable(f"{name}: {line}"))
-    print_claims([f / "claims.json" for f in folders], brief=True)
 
 
 @app.command()

@@ -405,9 +405,12 @@ def test_one_study_is_printed_whole_and_every_setting_it_names_can_be_set(call):
     assert call("list", "nosuch")[0] == call("list", "jepa", "--scale", "big")[0] == 2
 
 
-def test_what_was_not_learned_is_the_first_thing_said(call, out):
-    """Before any number, of whichever study."""
-    first, *rest = call(*smoke(out))[1].splitlines()
+def test_what_was_not_learned_is_said_before_the_numbers_and_below_the_claims(call, out):
+    """The claims of many studies fill the screen; what is read first stays on it."""
+    table, lines, report = call(*smoke(out))[1].split("\n\n")
+    assert table.startswith("id\tverdict")
+    assert report.startswith("Report: ")
+    first, *rest = lines.splitlines()
     assert re.fullmatch(
         r"composition: .* has not learned the seen compositions \(0\.\d\d\): .*", first
     )

@@ -33,7 +33,7 @@ from recombine.config import UsageError
 from recombine.report import claims as claims_table
 from recombine.report import render, training, write_site, write_study
 from recombine.report.bars import axis, bar
-from recombine.report.claims import NARROW, claim_files, print_claims, read_claims
+from recombine.report.claims import HEADER, LONG, NARROW, claim_files, print_claims, read_claims
 from recombine.report.page import contrast
 from recombine.report.page import real as real_accuracy
 from recombine.report.read import ClaimEntry, Factor, PartEntry, Space, StudyEntry, read_results
@@ -429,9 +429,12 @@ def test_a_folder_without_claims_or_of_the_old_form_is_one_clear_line(tmp_path):
             found()
 
 
-def test_piped_claims_are_a_table_with_the_verdicts_of_the_file(site, capsys):
-    print_claims(claim_files(site))
+@pytest.mark.parametrize("brief", [True, False])
+def test_piped_claims_are_a_table_with_the_verdicts_of_the_file(site, capsys, brief):
+    """After a run it is brief: the long columns are those of `recombine claims`."""
+    print_claims(claim_files(site), brief)
     head, *lines = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert tuple(head) == tuple(name for name in HEADER if not brief or name not in LONG)
     assert {len(line) for line in lines} == {len(head)}
     found = [(line[head.index("id")], line[head.index("verdict")]) for line in lines]
     assert found == [(c["id"], c["verdict"]) for p in claim_files(site) for c in read_claims(p)]

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ COLOURS = {
 }
 HEADER = ("id", "verdict", "study", "scale", "seeds", "estimate", "low", "high", "n", "expected")
 HEADER += ("measured", "note", "statement")
+LONG = ("expected", "measured")
+"""Columns that a brief table leaves out."""
 NARROW = 100
 """Columns of a terminal below which what was expected is left out."""
 
@@ -60,14 +63,15 @@ def read_claims(path: Path) -> list[dict[str, Any]]:
 
 def print_claims(paths: Iterable[Path], brief: bool = False) -> None:
     """A table that fits the terminal; tab-separated lines with a header where the output is piped.
-    `brief`: on a terminal without what was expected, and nothing where there are none."""
+    `brief`: without what was expected, piped also without all that was measured, and nothing where
+    there are none."""
     claims = [claim for path in paths for claim in read_entries(path)]
     if brief and not claims:
         return
     if not sys.stdout.isatty():
-        print("\t".join(HEADER))
-        for claim in claims:
-            print("\t".join(line(claim)))
+        shown = [name not in LONG or not brief for name in HEADER]
+        for cells in (HEADER, *map(line, claims)):
+            print("\t".join(compress(cells, shown)))
         return
     from rich.console import Console
 
