@@ -77,6 +77,16 @@ def test_two_of_the_four_worlds_of_jitter_by_shape_are_those_of_composition():
     assert len({digest(r) for r in four.values()}) == 4
 
 
+def test_all_amounts_of_jitter_of_a_seed_come_before_the_next():
+    settings = jitter.settings("full")
+    listed = [dict(job.labels) for job in jitter.STUDY.jobs(settings, 3)]
+    seeds = [labels["seed"] for labels in listed if "seed" in labels]
+    assert seeds == sorted(seeds)
+    assert {(v, s) for v in settings.variants() for s in range(3)} == {
+        (labels["variant"], labels["seed"]) for labels in listed if "seed" in labels
+    }
+
+
 def test_the_amounts_of_jitter_lie_in_order_and_all_are_scored_alike():
     made = jitter.settings("full").variants()
     worlds = [made[f"mar, {a}"].world for a in jitter.AMOUNTS]

@@ -28,9 +28,11 @@ from recombine.analysis.claims import Finding, Measured, claim
 from recombine.analysis.levels import PROBES, accuracy, at_level, gain_of, probe_of
 from recombine.analysis.table import Table
 from recombine.config import config
+from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import training
 from recombine.plots.accuracy_panels import variants_of
 from recombine.plots.style import Figure
+from recombine.runs.models import model_jobs
 from recombine.runs.recipe import WIDE, Recipe
 from recombine.studies import objectives
 from recombine.studies.objectives import Family, Objectives
@@ -82,6 +84,10 @@ def name_of(family: str, amount: str, labels: Labels = "values") -> str:
 
 def settings(scale: Scale) -> Jitter:
     return Jitter(objectives.settings(scale), labels=LABELS if scale == "full" else ("values",))
+
+
+def jobs(settings: Jitter, seeds: int) -> list[Job]:
+    return seed_by_seed(model_jobs(settings.variants(), seeds))
 
 
 def beside(rows: Table, *families: Family, labels: Labels = "values") -> Measured:
@@ -176,6 +182,7 @@ STUDY = Study(
         "full": "29 min for true values, one H200, 3 seeds, 8 runs at a time; as long again for classes",
     },
     settings=settings,
+    jobs=jobs,
     claims=(dit_gains, all_compose, values_lead, jitter_teaches_classes_too),
     figures=figures,
     describe=describe,
