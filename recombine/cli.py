@@ -215,12 +215,13 @@ def claims(
     paths = claim_files(directory)
     if again:
         from recombine.provenance import commit
-        from recombine.studies import find
+        from recombine.studies import find_assessed
         from recombine.studies.summary import assess_again
 
         assessed_by = commit()  # before the results, which may be part of the checkout, change
         for path in paths:
-            assess_again(find(path.parent.name), path.parent, assessed_by)
+            name = path.resolve().parent.name
+            assess_again(find_assessed(name), path.parent, assessed_by)
     if json_:
         print(json.dumps([c for path in paths for c in read_claims(path)], indent=1))
     else:

@@ -422,13 +422,14 @@ def test_a_dry_run_lists_what_is_missing_and_writes_nothing(call, out, tmp_path)
     status, printed, _ = call(*smoke(empty, "--dry-run"))
     first, *tasks = printed.splitlines()
     assert (status, empty.exists()) == (0, False)
-    assert first == f"0 of 2 runs are in {empty}; {len(tasks)} to do, with what they need"
+    assert first == f"runs to do: {len(tasks)}; there already, in {empty}: 0"
     assert tasks[-1].endswith("  composition: balanced, seed 0 (model)")
     assert {line.split()[0] for line in tasks} <= {p.name for p in (out / "runs").iterdir()}
     _, printed, _ = call(*smoke(out, "--dry-run"))
-    assert printed == f"2 of 2 runs are in {out}; 0 to do, with what they need\n"
+    assert printed == f"runs to do: 0; there already, in {out}: {len(tasks)}\n"
     _, printed, _ = call(*smoke(out, "--dry-run", "--fresh"))
-    assert printed.splitlines()[1:] == tasks
+    first, *again = printed.splitlines()
+    assert (first, again) == (f"runs to do: 4; erased first, in {out}: 4", tasks)
     assert (out / "runs" / tasks[-1].split()[0] / "done.json").exists()
 
 
@@ -492,6 +493,17 @@ def test_claims_are_assessed_anew_where_called(call, tmp_path, monkeypatch):
     assert done == []
     call("claims", tmp_path, "--json", "--again")
     assert done == [(find("composition"), path.parent, commit())]
+
+
+def test_claims_are_assessed_anew_from_within_a_studys_folder(call, tmp_path, monkeypatch):
+    folder, done = tmp_path / "composition", []
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("recombine.report.claims.claim_files", lambda f: [f / "claims.json"])
+    monkeypatch.setattr("recombine.report.claims.read_claims", lambda path: [])
+    monkeypatch.setattr("recombine.studies.summary.assess_again", lambda *how: done.append(how[0]))
+    call("claims", ".", "--json", "--again")
+    assert done == [find("composition")]
 
 
 def test_joining_writes_the_site_and_says_where(call, tmp_path, monkeypatch):

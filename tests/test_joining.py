@@ -73,9 +73,33 @@ def test_results_of_something_else_are_refused(key, apart, tmp_path) -> None:
     one, other = apart
     facts = read_json(other / "study.json")
     write_json(other / "study.json", facts | {key: "another"})
-    with pytest.raises(UsageError, match=f"its {key} "):
+    with pytest.raises(UsageError, match=f': {key} is "another", but .* in {one}'):
         join([one, other], tmp_path / "out", "here")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_refusal_names_the_setting_and_both_its_values(apart, tmp_path) -> None:
+    one, other = apart
+    facts = read_json(other / "study.json")
+    facts["settings"]["world"]["size"] = 99
+    write_json(other / "study.json", facts)
+    with pytest.raises(UsageError) as refusal:
+        join([one, other], tmp_path / "out", "here")
+    assert str(refusal.value) == f"{other}: world.size is 99, but 32 in {one}"
+
+
+def test_results_of_a_study_of_ones_own_are_refused_with_what_to_do(apart, tmp_path) -> None:
+    facts = read_json(apart[0] / "study.json")
+    write_json(apart[0] / "study.json", facts | {"name": "ridge"})
+    with pytest.raises(UsageError, match=r"no study 'ridge' .* `recombine run FILE"):
+        join(list(apart), tmp_path / "out", "here")
+
+
+def test_a_folder_of_several_studies_is_refused_with_their_names(tmp_path) -> None:
+    for name in ("b", "a"):
+        write_json(tmp_path / "all" / name / "study.json", {})
+    with pytest.raises(UsageError, match=r"all holds a, b: name one, as .*all/a"):
+        join([tmp_path / "all"], tmp_path / "out", "here")
 
 
 def test_fields_that_are_newer_than_results_stand_at_their_defaults(apart, tmp_path) -> None:

@@ -150,12 +150,14 @@ def titles(plans: Iterable[Planned]) -> dict[Task, str]:
 
 def outline(command: Command, fresh: bool = False) -> list[str]:
     """What the command would run, a line for each task with its digest, after a line that counts
-    what is there already; all of it where that is erased first."""
+    them and what is there already; all of it where that is erased first."""
     plans, out = planned(command), Path(command.out)
     jobs = list(dict.fromkeys(task for plan in plans for task in plan.tasks))
-    todo, named = list(ancestors(jobs)) if fresh else missing(jobs, out), titles(plans)
-    done = 0 if fresh else sum(is_finished(task, out) for task in jobs)
-    first = f"{done} of {len(jobs)} runs are in {out}; {len(todo)} to do, with what they need"
+    every = list(ancestors(jobs))
+    todo, named = every if fresh else missing(jobs, out), titles(plans)
+    there = sum(is_finished(task, out) for task in every)
+    kept = f"{'erased first' if fresh else 'there already'}, in {out}: {there}"
+    first = f"runs to do: {len(todo)}; {kept}"
     chosen = [f"chosen for these pictures: {', '.join(p.fitted)}" for p in plans if p.fitted]
     each = [(digest_of(t), title_of(t, named), t.noun) for t in todo]
     lines = (f"{d}  {title}" + f" ({noun})" * (noun not in title) for d, title, noun in each)

@@ -64,6 +64,17 @@ def find(name: str) -> "Study":
     return import_module(f"recombine.studies.{name.replace('-', '_')}").STUDY
 
 
+def find_assessed(name: str) -> "Study":
+    """The study that results are of. One's own is assessed by its file, which results do not
+    name."""
+    if name not in NAMES:
+        raise UsageError(
+            f"no study {name!r} in the package; one of your own is assessed by `recombine run "
+            "FILE --out DIR`, which trains only what DIR/runs lacks"
+        )
+    return find(name)
+
+
 _LOADED: dict[Path, "Study"] = {}
 
 

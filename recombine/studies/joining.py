@@ -1,6 +1,7 @@
 """Results of one study from several machines that share no folder, or from several days, as one:
 the same settings, other seeds."""
 
+import json
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ from recombine.analysis.frames import pl
 from recombine.analysis.table import Table, read_rows_of, write_table
 from recombine.config import UsageError, from_json, to_json
 from recombine.files import Row, read_json
-from recombine.studies import find
+from recombine.studies import find_assessed
 from recombine.studies.summary import prepare_folder, publish, words
 
 SAME = ("name", "scale", "settings")
@@ -23,11 +24,12 @@ def join(folders: list[Path], out: Path, commit: str) -> Path:
     """Rows, runs and sheets of all folders under `out/<study>`, plotted and assessed together; that
     folder. A run that several of them hold is taken from the first."""
     facts = [_facts(folder) for folder in folders]
-    study = find(facts[0]["name"])
+    study = find_assessed(facts[0]["name"])
     for key in SAME:
         for folder, other in zip(folders[1:], facts[1:], strict=True):
             if _compared(other[key]) != _compared(facts[0][key]):
-                raise UsageError(f"{folder}: its {key} is another than in {folders[0]}")
+                where, one, two = _difference(key, _compared(facts[0][key]), _compared(other[key]))
+                raise UsageError(f"{folder}: {where} is {two}, but {one} in {folders[0]}")
     goal = out / facts[0]["name"]
     if goal.exists():
         raise UsageError(f"{goal} is there already; join into a new folder")
@@ -51,6 +53,14 @@ def _compared(value: Any) -> Any:
     return {k: v for k, v in value.items() if k not in LISTS}
 
 
+def _difference(path: str, one: Any, other: Any) -> tuple[str, str, str]:
+    """The first place in which two values differ, as a path for --set, with both values there."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return path.removeprefix("settings."), json.dumps(one), json.dumps(other)
+    key = next(k for k in (*one, *other) if one.get(k) != other.get(k))
+    return _difference(f"{path}.{key}", one.get(key), other.get(key))
+
+
 def joined_rows(tables: list[Table]) -> Table:
     """The rows of the first table, and of each further one those of runs that none before it
     holds, and what it says of variants that none before it has."""
@@ -71,6 +81,8 @@ def joined_rows(tables: list[Table]) -> Table:
 
 
 def _facts(folder: Path) -> Row:
+    if inside := sorted(path.parent.name for path in folder.glob("*/study.json")):
+        raise UsageError(f"{folder} holds {', '.join(inside)}: name one, as {folder / inside[0]}")
     facts = read_json(folder / "study.json")
     needed = {*SAME, "seeds", "runs", "sheets", "provenance"}
     if not isinstance(facts, dict) or not needed <= facts.keys():
