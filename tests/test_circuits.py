@@ -1,6 +1,7 @@
 """Opening networks: hooks that leave no trace, heads and units whose role is known by hand,
 overlaps and their bounds, and the claims of the study on rows made by hand."""
 
+from dataclasses import replace
 from itertools import product
 from typing import ClassVar
 
@@ -22,6 +23,7 @@ from recombine.analysis.circuits import (
     sweep,
     tidy,
 )
+from recombine.analysis.claims import assess
 from recombine.analysis.estimates import correlation
 from recombine.analysis.table import Table
 from recombine.config import UsageError, config
@@ -67,7 +69,7 @@ from recombine.rng import seeded
 from recombine.runs.circuits import CircuitRun, Opening, accuracies, in_turn, open_model
 from recombine.runs.models import Model, ModelRun
 from recombine.runs.recipe import Evaluation, Recipe
-from recombine.studies import circuits
+from recombine.studies import circuits, jepa, repair
 from recombine.studies.circuits import STUDY, Circuits, circuits_separate, fewer_polysemantic
 from recombine.studies.jepa import Repair
 from recombine.tokenizers.autoencoder import Autoencoder
@@ -408,6 +410,23 @@ def test_the_verdict_on_circuits_follows_from_rows(fall, expected):
     for r in one:
         r["jaccard"] = 0.31
     assert verdict(STUDY, "D9", rows) == PARTLY
+
+
+@pytest.mark.parametrize("id", ["D8", "D9"])
+def test_deviations_are_those_of_the_models_that_were_opened(id):
+    (of_jepa,), (of_repair,) = (
+        circuits.facts(replace(Circuits(), models=name), 1) for name in ("jepa", "repair")
+    )
+    (chosen,) = [c for c in STUDY.claims if c.id == id]
+
+    def listed(*more: dict) -> list[str]:
+        table = Table([*rows_by_hand(), *more])
+        return assess(chosen, table, "full").json("circuits", "full", 5, {})["deviations"]
+
+    assert listed() == listed(of_jepa) == list(chosen.deviations)
+    assert set(repair.claims.DEVIATIONS) < set(listed(of_repair))
+    assert not set(jepa.DEVIATIONS) & set(listed(of_repair))
+    assert circuits.OWN in listed(of_repair)
 
 
 def test_rows_that_lack_a_variant_or_overlaps_give_no_verdict():

@@ -39,6 +39,7 @@ from recombine.analysis.circuits import (
 )
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import mean, rate, rate_difference
+from recombine.analysis.repair import DEVIATIONS as REPAIR_DEVIATIONS
 from recombine.analysis.table import Table
 from recombine.config import config
 from recombine.metrics.attention_heads import breadth
@@ -48,16 +49,16 @@ from recombine.plots import circuits as plots
 from recombine.runs.circuits import CircuitRun, Opening
 from recombine.runs.models import ModelRun, model_jobs
 from recombine.runs.recipe import Recipe
+from recombine.store import Row
 from recombine.studies import jepa
 from recombine.studies.repair import Repair
 from recombine.studies.repair import settings as repair_settings
 from recombine.studies.study import Scale, Study, described
 
-DEVIATIONS = (
-    *jepa.DEVIATIONS,
-    "threshold, circuits and influence are defined here; the paper does not give its own",
-)
-"""What differs from the paper's set-up."""
+OWN = "threshold, circuits and influence are defined here; the paper does not give its own"
+PAIRS = "all 28 pairs of compositions (the paper shows six)"
+DEVIATIONS = (*jepa.DEVIATIONS, OWN)
+"""What differs from the paper's set-up in the models of `jepa`."""
 
 
 @config("settings/circuits")
@@ -98,6 +99,17 @@ def jobs(settings: Circuits, seeds: int) -> list[Job]:
     return [*model_jobs(variants, seeds), *opened]
 
 
+def facts(settings: Circuits, seeds: int) -> list[Row]:
+    """Whose models were opened."""
+    return [{"kind": "models", "models": settings.models}]
+
+
+def deviations(rows: Table, *more: str) -> tuple[str, ...]:
+    """What differs from the paper's set-up in the models that were opened."""
+    of_repair = any(row["models"] == "repair" for row in rows.where(kind="models"))
+    return (*REPAIR_DEVIATIONS, OWN, *more) if of_repair else (*DEVIATIONS, *more)
+
+
 @claim("D8", "A, Fig 6c", faithful=False, deviations=DEVIATIONS)
 def fewer_polysemantic(rows: Table) -> Finding:
     """The auxiliary loss lowers the share of polysemantic heads.
@@ -123,14 +135,14 @@ def fewer_polysemantic(rows: Table) -> Finding:
     for v in VARIANTS:
         shown[f"factors per head, {v}"] = tidy(breadth(head_table(rows, v)).mean())
         shown[f"sensitivity against cutting, {v}"] = tidy(fmean(causal(rows, v)))
-    return Finding(parts, shown)
+    return Finding(parts, shown, deviations(rows))
 
 
 @claim(
     "D9",
     "A, Fig 6d",
     faithful=False,
-    deviations=(*DEVIATIONS, "all 28 pairs of compositions (the paper shows six)"),
+    deviations=(*DEVIATIONS, PAIRS),
 )
 def circuits_separate(rows: Table) -> Finding:
     """The auxiliary loss separates circuits: those of different compositions overlap less, and
@@ -150,7 +162,7 @@ def circuits_separate(rows: Table) -> Finding:
         Part("smallest fall over pairs", mean(smallest, -1, 1), 0.0, 1.0),
         *(Part(f"least rise per shared factor, {v}", rises[v], 0.0, 1.0) for v in VARIANTS),
     )
-    return Finding(parts, overlaps_beside(rows))
+    return Finding(parts, overlaps_beside(rows), deviations(rows, PAIRS))
 
 
 def overlaps_beside(rows: Table) -> Measured:
@@ -189,6 +201,7 @@ STUDY = Study(
     jobs=jobs,
     claims=(fewer_polysemantic, circuits_separate),
     figures=plots.figures,
+    facts=facts,
     describe=describe,
     run_minutes=1.0,
 )
