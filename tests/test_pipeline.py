@@ -105,6 +105,21 @@ class Broken(Task):
         raise UsageError("this cannot be done")
 
 
+@config("test/odd-rows")
+class OddRows(Task):
+    case: str
+
+    def run(self, work):
+        import torch
+
+        whole = {"kind": "odd", "step": 0}
+        return {
+            "no kind": [{"step": 0}],
+            "no row": [whole, 7],
+            "tensor": [whole | {"loss": torch.tensor(1.0)}],
+        }[self.case]
+
+
 @config("test/child-of-broken")
 class ChildOfBroken(Task):
     def parents(self):
@@ -188,6 +203,30 @@ def test_a_failure_leaves_the_rest_to_be_done_and_is_reported_at_the_end(tmp_pat
     with pytest.raises(UsageError, match="this cannot be done"):
         carry_out([Broken(), ChildOfBroken(), Leaf("a")], tmp_path, QUIET, {})
     assert DONE == ["root", "a"]
+
+
+@pytest.mark.parametrize(("case", "says"), [
+    ("no kind", "a row without a 'kind': {'step': 0}"), ("no row", "a row without a 'kind': 7"),
+    ("tensor", "Object of type Tensor is not JSON serializable in {"),
+])  # fmt: skip
+def test_rows_that_no_study_can_collect_are_one_line_and_leave_the_run_undone(tmp_path, case, says):
+    task = OddRows(case)
+    with pytest.raises(UsageError, match=re.escape(f"OddRows.run: {says}")):
+        carry_out([task], tmp_path, QUIET, {})
+    assert not is_finished(task, tmp_path)
+
+
+def test_who_waits_for_other_processes_says_so_once(tmp_path, monkeypatch):
+    """And goes on when the others are done."""
+    said, turn = [], iter(range(200))
+    monkeypatch.setattr("recombine.pipeline.worker.execute", lambda *how: next(turn) == 150)
+    monkeypatch.setattr("recombine.pipeline.worker.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(
+        "recombine.pipeline.worker.missing", lambda tasks, out: tasks if next(turn) < 150 else []
+    )
+    monkeypatch.setattr(Runtime, "log", lambda self, text: said.append(text))
+    carry_out([Root()], tmp_path, QUIET, {})
+    assert said == ["waiting for runs that other processes are working on"]
 
 
 def test_a_task_in_other_hands_is_left_alone(tmp_path):

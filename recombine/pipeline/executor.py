@@ -1,6 +1,7 @@
 """One task carried out: under a lease, in its folder, with provenance. What is on disk and valid is
 not done again."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ def execute(
         if _begun(task, out, runtime, folder):
             began = time.perf_counter()
             rows = task.run(Work(task, out, runtime, title, check, opened(out, runtime)))
-            _finish(task, out, runtime, folder, rows, time.perf_counter() - began)
+            _finish(task, out, runtime, folder, _checked(task, rows), time.perf_counter() - began)
     return True
 
 
@@ -106,6 +107,18 @@ def _finish(
         facts = {"seconds": round(seconds, 2), **folder.spent()}
         folder.finish({**facts, "parents": parent_weights(task, out), **runtime.facts()})
     runtime.barrier()
+
+
+def _checked(task: Task, rows: Any) -> list[Row] | None:
+    """Rows that a study can collect; others are refused before the run counts as done."""
+    for row in rows or ():
+        if not isinstance(row, dict) or "kind" not in row:
+            raise UsageError(f"{type(task).__name__}.run: a row without a 'kind': {row!r}")
+        try:
+            json.dumps(row)
+        except TypeError as error:
+            raise UsageError(f"{type(task).__name__}.run: {error} in {row}") from None
+    return rows
 
 
 def opened(out: Path, runtime: Runtime) -> dict[str, Any]:

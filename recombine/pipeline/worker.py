@@ -28,6 +28,8 @@ from recombine.store import read_json, write_json
 
 IDLE = 0.2
 """Seconds between two looks for work while others hold all there is."""
+SILENCE = 10.0
+"""Seconds without work after which a line says what is waited for."""
 
 
 PAGE = 400.0
@@ -62,6 +64,7 @@ def carry_out(
     """Run all tasks and what they need. TaskFailed where some cannot be done; the others are done
     first. `after`: what this process has to do when they are done."""
     tasks, after, watcher, failed = list(tasks), list(after), Watcher(), {}
+    idle = 0.0
     while True:
         runtime.barrier()
         todo = missing(tasks, out)
@@ -80,6 +83,9 @@ def carry_out(
                 runtime.pace.finish()
                 break
         else:
+            idle += IDLE
+            if idle - IDLE < SILENCE <= idle:
+                runtime.log("waiting for runs that other processes are working on")
             time.sleep(IDLE)
     raise_first(failed)
 
