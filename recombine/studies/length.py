@@ -8,8 +8,8 @@ have the data and the conditions of 2 and 3, but a network in which every cell s
 around it and the locations there; the control is the same network with a patch as large as the
 picture. Local networks come in two forms: the paper's own, a U-Net on each patch of which the
 centre is kept (`patches`), and a fast one, in which every cell is a token. `exp1, wide` is Exp 1 with
-a larger network. Paper B: Exp 1 goes far
-beyond what it was trained on, 2 and 3 do not, and locality restores it.
+a larger network, trained on as many pictures in batches of twice the size, at a rate that falls.
+Paper B: Exp 1 goes far beyond what it was trained on, 2 and 3 do not, and locality restores it.
 
 The theory is about conditions that act on different pixels. In real scenes with more objects these
 are also nearer to each other: with nine, three of four have another one within two cells. So at
