@@ -9,7 +9,8 @@
 # A lab of about ten minutes on two CPU cores. You train two small diffusion models that differ in one thing, find that one of them generates combinations that it
 # never saw and the other does not, and find out why.
 #
-# **You need** Python and PyTorch, and to know roughly what a conditional diffusion model is. Nothing is downloaded.
+# **You need** to know roughly what a conditional diffusion model is. No data is downloaded. In a clone of the repository, after `make run`:
+# `.venv/bin/pip install jupyterlab`, then `.venv/bin/jupyter lab docs/notebooks`.
 
 # %%
 import os
@@ -120,11 +121,12 @@ axis.legend(frameon=False);
 # and check. Why a *fourth* power? (What must be learned about colour and size together, and how often do both differ?)
 #
 # **Exercise 5.** Is it jitter as such, or jitter *in triangles*? Train with wide jitter among circles only and look at level 2. Change `"circle"` to
-# `"triangle"` and compare. (Three minutes each; `LAB_SCALE=smoke` tries it out.)
+# `"triangle"` and compare. Set `TRAIN = True` first: each takes about three minutes.
 
 # %%
 changes = {"recipe.world.varying": ["circle"], "recipe.evaluation.checkpoints": 2}
-if SCALE == "smoke" or os.environ.get("LAB_EXERCISES"):
+TRAIN = SCALE == "smoke"
+if TRAIN:
     (circles,) = rc.run(
         "two-models", scale=SCALE, out="lab-circles", changes=changes, workers=WORKERS
     )
