@@ -65,9 +65,9 @@ def several_layers_lead(rows: Table) -> Finding:
     """The auxiliary loss on several layers does better than on one.
 
     Expected: level 2 with several layers - with one >= 0.1; late means, paper's linear probe (mean
-    over its seeds) (paper: 0.563 against 0.276)"""
+    over its seeds) (paper: 0.563 against 0.264 with layer 8)"""
     rows, both = with_paper_probe(rows), ("jepa", "jepa, one layer")
-    papers = dict(zip(both, (0.563, 0.276), strict=True))
+    papers = dict(zip(both, (0.563, 0.264), strict=True))
     part = gain_of(rows, *both, 0.1, probe=PAPER)
     return Finding((part,), beside(rows, papers) | spreads(rows, *both))
 
