@@ -18,7 +18,8 @@ DEVIATIONS = (
     "composes here (study label-dropout), and there is nothing to repair",
     "8,000 updates (the paper's curves: 55,000 to 77,000); weights averaged",
     "not in the paper's text: the predictor (two layers of 128), the average (0.999), the squares "
-    "(four, of a third to two thirds of the side), the mean over layers",
+    "(four, of a third to two thirds of the side), the mean over layers, targets normed per token",
+    "no dropout inside the network (the authors' development code: 0.1)",
 )
 
 
