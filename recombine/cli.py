@@ -129,15 +129,19 @@ def _print_study(name: str, scale: Any, as_json: bool) -> None:
             json.dumps(e | {"about": study.about, "scale": scale, "settings": settings}, indent=1)
         )
         return
-    print(f"{study.name}: {study.question}\n{_source(e)}\n\n{study.about}\n")
-    for claim in study.claims:
-        print(f"{claim.id:<5}{claim.statement}\n{'':<5}expected: {claim.expected}")
-    print("\n" + "\n".join(f"{k:<7}{v}" for k, v in study.cost.items()))
-    print(
-        f"\nSettings at scale {scale}, for --set path=value; the end of a path will do where it is the only one:\n"
+    width = max(map(len, settings), default=0)
+    parts = (
+        [f"{study.name}: {study.question}", _source(e)],
+        [study.about] if study.about else [],
+        [f"{c.id:<5}{c.statement}\n{'':<5}expected: {c.expected}" for c in study.claims],
+        [f"{k:<7}{v}" for k, v in study.cost.items()],
+        [
+            f"Settings at scale {scale}, for --set path=value; the end of a path will do where it "
+            "is the only one:"
+        ],
+        [f"  {path:<{width}}  {value}" for path, value in settings.items()],
     )
-    width = max(map(len, settings))
-    print("\n".join(f"  {path:<{width}}  {value}" for path, value in settings.items()))
+    print("\n\n".join("\n".join(lines) for lines in parts if lines))
 
 
 def _source(entry: dict[str, Any]) -> str:

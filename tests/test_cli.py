@@ -405,6 +405,23 @@ def test_one_study_is_printed_whole_and_every_setting_it_names_can_be_set(call):
     assert call("list", "nosuch")[0] == call("list", "jepa", "--scale", "big")[0] == 2
 
 
+def test_a_study_that_says_little_is_listed_without_empty_lines_for_the_rest(call, tmp_path):
+    text = """from recombine import Study
+from recombine.config import config
+
+@config("test/listed")
+class Settings:
+    pass
+
+STUDY = Study("mine", "Is it short?", lambda scale: Settings(), lambda settings, seeds: [], ())
+"""
+    (tmp_path / "mine.py").write_text(text)
+    status, printed, _ = call("list", tmp_path / "mine.py")
+    assert status == 0
+    assert printed.startswith("mine: Is it short?\nbeyond the papers\n\nSettings at scale laptop")
+    assert printed.endswith("the only one:\n")
+
+
 def test_what_was_not_learned_is_said_before_the_numbers_and_below_the_claims(call, out):
     """The claims of many studies fill the screen; what is read first stays on it."""
     table, lines, report = call(*smoke(out))[1].split("\n\n")
