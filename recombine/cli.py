@@ -90,8 +90,9 @@ def list_(
     from recombine.studies import TOUR
     from recombine.studies.catalogue import catalogue
 
+    scale = _known(scale)
     if name:
-        return _print_study(name, _known(scale), json_)
+        return _print_study(name, scale, json_)
     entries = catalogue()
     if json_:
         print(

@@ -238,7 +238,11 @@ def _convert_plain(value: Any, hint: type, path: str) -> Any:
     if isinstance(value, str) and hasattr(hint, "from_text"):
         return hint.from_text(value)
     name = "nothing (null)" if hint is type(None) else hint.__name__
-    raise UsageError(f"{path}: {value!r} is not of type {name}")
+    instead = ""
+    if hint not in (int, float, str, bool, type(None)):
+        whole = json.dumps({"type": value if isinstance(value, str) else "..."})
+        instead = f"; write {whole}, or set its fields"
+    raise UsageError(f"{path}: {value!r} is not of type {name}{instead}")
 
 
 def _convert_union(value: Any, options: tuple[Any, ...], path: str) -> Any:

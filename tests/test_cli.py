@@ -403,6 +403,7 @@ def test_one_study_is_printed_whole_and_every_setting_it_names_can_be_set(call):
     words = call("list", "conditioning")[1]
     assert all(word in words for word in ("recipe.train.lr", "D5", "laptop"))
     assert call("list", "nosuch")[0] == call("list", "jepa", "--scale", "big")[0] == 2
+    assert call("list", "--scale", "big")[0] == 2
 
 
 def test_a_study_that_says_little_is_listed_without_empty_lines_for_the_rest(call, tmp_path):

@@ -263,6 +263,8 @@ def test_what_json_names_is_not_imported(tmp_path, monkeypatch):
         ("trian.steps=5", "no field 'trian' in recipe; it has world"),
         ("train.steps.more=5", "more lies below a plain value"),
         ("train.steps=soon", "--set train.steps: 'soon' is not of type int"),
+        ("net=net/unet", """is not of type NetConfig; write {"type": "net/unet"}, or set its"""),
+        ("train=5", """5 is not of type TrainConfig; write {"type": "..."}, or set its fields"""),
         ("train.lr=NaN", "--set train.lr: nan is not a finite number"),
         ("train.lr=1e999", "--set train.lr: inf is not a finite number"),
         ("train.steps", "write path=value"),
