@@ -20,13 +20,14 @@ from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.solvers import Euler
-from recombine.pipeline.job import Work, digest_of
+from recombine.pipeline.job import Work, described, digest_of
 from recombine.rng import seeded
-from recombine.runs.models import Model, ModelRun
+from recombine.runs.models import Model, ModelRun, SearchRun
 from recombine.runs.recipe import Evaluation, Recipe
 from recombine.runtime import Runtime
 from recombine.studies import circuits, label_dropout, labels, optimizers, repair
 from recombine.tokenizers.pixels import Pixels
+from recombine.train.fit import Diverged
 from recombine.worlds.shapes2d import Shapes2D
 
 SMALL = DiTConfig(TransformerConfig(depth=1, width=16, heads=2), patch=7)
@@ -42,11 +43,14 @@ def rows_of(heights: dict, seen: float = 0.8, spread: float = 0.5) -> list:
     return rows
 
 
+USED, OTHER = "dit, 0.0001, not clipped", "dit, 0.001, not clipped"
+DIVERGED = {"kind": "diverged", "seed": 1}
+
+
 def searched(best_seen: float, used_loss: float = 2.0) -> list:
     """Of two settings of one family, the second has held-out loss 1."""
-    used, other = "dit, 0.0001, not clipped", "dit, 0.001, not clipped"
-    rows = [*accuracy_rows({used: 0.5}, seen=0.8), *accuracy_rows({other: 0.5}, seen=best_seen)]
-    for variant, loss in ((used, used_loss), (other, 1.0)):
+    rows = [*accuracy_rows({USED: 0.5}, seen=0.8), *accuracy_rows({OTHER: 0.5}, seen=best_seen)]
+    for variant, loss in ((USED, used_loss), (OTHER, 1.0)):
         about = {"kind": "held-out loss", "variant": variant, "step": 1}
         rows += [about | {"seed": seed, "loss": loss} for seed in range(5)]
     return rows
@@ -73,6 +77,8 @@ ORDER = {"values": 0.98, "values, dropout": 0.0, "classes": 0.6, "classes, dropo
         (optimizers, "G18", searched(0.98), "contradicted"),
         (optimizers, "G18", searched(0.98, used_loss=0.5), "supported"),
         (optimizers, "G18", rows_of(ORDER), "not measured"),
+        (optimizers, "G18", [*searched(0.98), {**DIVERGED, "variant": OTHER}], "supported"),
+        (optimizers, "G18", [*searched(0.98), {**DIVERGED, "variant": USED}], "not measured"),
         (label_dropout, "G7", rows_of({"maskgit": 0.6, "maskgit, dropout": 0.6}), "partly supported"),
     ],
 )  # fmt: skip
@@ -184,6 +190,25 @@ def test_pictures_that_lie_in_another_class_are_left_out(tmp_path):
     assert not strangers(apart=True).any()
 
 
+def test_a_setting_with_which_training_diverges_is_a_result_of_the_search_alone(tmp_path):
+    recipe = optimizers.settings("smoke").variants()["maskgit, 0.001, not clipped"]
+    recipe = replace(recipe, tokenizer=Pixels(), objective=Diffusion(), net=SMALL)
+    recipe = replace(recipe, train=replace(recipe.train, lr=1e30))
+    diverging, search = (
+        Work(task, tmp_path, Runtime(torch.device("cpu")))
+        for task in (ModelRun(recipe), SearchRun(recipe))
+    )
+    for work in (diverging, search):
+        work.folder.begin(described(work.task))
+    with patch.object(Model, "observe", lambda self, step: []):
+        with pytest.raises(Diverged):
+            diverging.task.run(diverging)
+        search.task.run(search)
+    assert not [row for row in diverging.folder.rows() if row["kind"] == "diverged"]
+    (found,) = (row for row in search.folder.rows() if row["kind"] == "diverged")
+    assert "not finite" in found["why"]
+
+
 def test_held_out_pictures_are_none_of_training_and_their_loss_the_same_at_every_step(tmp_path):
     recipe = optimizers.settings("smoke").variants()["maskgit, 0.001, clipped at 1"]
     recipe = replace(recipe, tokenizer=Pixels(), objective=Diffusion(), net=SMALL)
@@ -271,6 +296,7 @@ def test_the_papers_numbers_stand_beside_ours():
 def test_the_best_setting_is_shown_with_the_loss_and_the_accuracy_of_each():
     measured = CLAIMS["G18"].measure(Table(searched(0.82))).measured
     assert measured == {
+        "diverged": "none",
         "dit, best": "0.001, not clipped",
         "dit, 0.0001, not clipped, held-out loss": 2.0,
         "dit, 0.0001, not clipped, seen": pytest.approx(0.8),

@@ -23,6 +23,7 @@ from recombine.runs.tokenizers import CeilingRun, TokenizerRun, open_codec, toke
 from recombine.store import Row
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.tokenizer import Codec
+from recombine.train.fit import Diverged
 from recombine.train.loop import load_weights, train
 from recombine.worlds.factors import Composition, Condition, code
 from recombine.worlds.world import Rendered
@@ -70,6 +71,19 @@ class ModelRun(Task):
         model = Model(self.recipe, work)
         load_weights(model.net, work.folder, work.runtime).eval()
         return model
+
+
+@config("run/search")
+class SearchRun(ModelRun):
+    """One setting of a search: that its training diverges is a result, and a row says so."""
+
+    weights = False
+
+    def run(self, work: Work) -> None:
+        try:
+            super().run(work)
+        except Diverged as error:
+            work.folder.append([{"kind": "diverged", "why": str(error)}])
 
 
 @dataclass

@@ -3,9 +3,9 @@
 One rate and one clipping for all is equal treatment by name only: gradients of the families differ
 by orders of magnitude. Here each family of `label-dropout` is trained with the same few rates, with
 and without clipping, for the same short time. The best setting of a family is the one with the
-lowest loss on held-out pictures of seen compositions; level 2 has no part in it. If the settings of
-`label-dropout`, 1e-4 and no clipping, leave a family much worse on what it has seen, comparing the
-families there is not fair.
+lowest loss on held-out pictures of seen compositions; level 2 has no part in it, and a setting with
+which training diverges is not chosen. If the settings of `label-dropout`, 1e-4 and no clipping,
+leave a family much worse on what it has seen, comparing the families there is not fair.
 
 Run: `recombine run optimizers --scale full` (on a GPU), `--scale laptop` (two cores).
 """
@@ -17,7 +17,7 @@ from recombine.analysis.optimizers import no_family_is_held_back
 from recombine.config import config
 from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import optimizers as plots
-from recombine.runs.models import model_jobs
+from recombine.runs.models import ModelRun, SearchRun, model_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import calibrated
 from recombine.studies.calibrated import Calibrated
@@ -68,7 +68,11 @@ def settings(scale: Scale) -> Optimizers:
 
 
 def jobs(settings: Optimizers, seeds: int) -> list[Job]:
-    return seed_by_seed(model_jobs(settings.variants(), seeds))
+    made = seed_by_seed(model_jobs(settings.variants(), seeds))
+    return [
+        replace(j, task=SearchRun(j.task.recipe)) if isinstance(j.task, ModelRun) else j
+        for j in made
+    ]
 
 
 def describe(settings: Optimizers) -> dict[str, Any]:
