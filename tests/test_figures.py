@@ -53,7 +53,7 @@ def scored(variants: Any = HIGH, probes: Any = ("open-set", "cnn", "oracle"), **
     for v, p, seed, step, level in product(variants, probes, (0, 1), (10, 100), (0, 2)):
         joint = round(score(v, level, seed, step), 3)
         row = {"kind": "accuracy", "variant": v, "probe": p, "seed": seed, "step": step}
-        rows.append(row | {"level": level, "composition": "101" if level else "000"})
+        rows.append(row | {"level": level, "composition": "110" if level else "000"})
         rows[-1] |= {"joint": joint, "color": joint + 0.05, "run": f"{v}{seed}"} | more
     return Table(rows)
 

@@ -77,8 +77,6 @@ class ModelRun(Task):
 class SearchRun(ModelRun):
     """One setting of a search: that its training diverges is a result, and a row says so."""
 
-    weights = False
-
     def run(self, work: Work) -> None:
         try:
             super().run(work)
