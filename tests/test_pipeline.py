@@ -11,6 +11,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -214,6 +215,13 @@ def test_rows_that_no_study_can_collect_are_one_line_and_leave_the_run_undone(tm
     with pytest.raises(UsageError, match=re.escape(f"OddRows.run: {says}")):
         carry_out([task], tmp_path, QUIET, {})
     assert not is_finished(task, tmp_path)
+
+
+def test_rows_may_be_yielded_one_by_one(tmp_path):
+    given = [{"kind": "odd", "step": i} for i in range(3)]
+    with patch.object(OddRows, "run", lambda self, work: iter(given)):
+        carry_out([OddRows("yielded")], tmp_path, QUIET, {})
+    assert folder_of(OddRows("yielded"), tmp_path).rows() == given
 
 
 def test_who_waits_for_other_processes_says_so_once(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@ not done again."""
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -57,8 +57,9 @@ def execute(
         folder = replace(folder_of(task, out), check=check)
         if _begun(task, out, runtime, folder):
             began = time.perf_counter()
-            rows = task.run(Work(task, out, runtime, title, check, opened(out, runtime)))
-            _finish(task, out, runtime, folder, _checked(task, rows), time.perf_counter() - began)
+            given = task.run(Work(task, out, runtime, title, check, opened(out, runtime)))
+            rows = None if given is None else _checked(task, given)
+            _finish(task, out, runtime, folder, rows, time.perf_counter() - began)
     return True
 
 
@@ -109,9 +110,11 @@ def _finish(
     runtime.barrier()
 
 
-def _checked(task: Task, rows: Any) -> list[Row] | None:
-    """Rows that a study can collect; others are refused before the run counts as done."""
-    for row in rows or ():
+def _checked(task: Task, given: Iterable[Any]) -> list[Row]:
+    """Rows that a study can collect, which a task may also yield one by one; others are refused
+    before the run counts as done."""
+    rows = list(given)
+    for row in rows:
         if not isinstance(row, dict) or "kind" not in row:
             raise UsageError(f"{type(task).__name__}.run: a row without a 'kind': {row!r}")
         try:
