@@ -1,7 +1,6 @@
 """Opening networks: hooks that leave no trace, heads and units whose role is known by hand,
 overlaps and their bounds, and the claims of the study on rows made by hand."""
 
-from dataclasses import replace
 from itertools import product
 from typing import ClassVar
 
@@ -16,14 +15,15 @@ from torch import nn
 from recombine.analysis.circuits import (
     THRESHOLDS,
     agreement,
+    circuit_size,
     least_rise,
     overlap_table,
     pairs_of,
     paper_mean,
+    papers,
     sweep,
     tidy,
 )
-from recombine.analysis.claims import assess
 from recombine.analysis.estimates import correlation
 from recombine.analysis.table import Table
 from recombine.config import UsageError, config
@@ -69,9 +69,10 @@ from recombine.rng import seeded
 from recombine.runs.circuits import CircuitRun, Opening, accuracies, in_turn, open_model
 from recombine.runs.models import Model, ModelRun
 from recombine.runs.recipe import Evaluation, Recipe
-from recombine.studies import circuits, jepa, repair
+from recombine.studies import circuits, repair
+from recombine.studies.calibrated import Calibrated
 from recombine.studies.circuits import STUDY, Circuits, circuits_separate, fewer_polysemantic
-from recombine.studies.jepa import Repair
+from recombine.studies.repair import Repair
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import VQ
 from recombine.tokenizers.tokenizer import Tokenizer, look_up, nearest
@@ -394,10 +395,14 @@ def test_the_verdict_on_heads_follows_from_rows(how, expected):
 def test_circuits_are_compared_pair_by_pair():
     finding = circuits_separate.measure(Table(rows_by_hand()))
     assert [part.estimate.value for part in finding.parts] == pytest.approx([0.1, 0.1, 0.2, 0.2])
-    assert finding.measured["pairs lower"] == "28 of 28"
-    groups = [finding.measured[f"maskgit, {k} shared"] for k in (0, 1, 2)]
-    assert groups == pytest.approx([0.3, 0.5, 0.7])
+    assert finding.measured["of 6 pairs lower"] == 6
+    assert finding.measured["of 28 pairs lower"] == 28
+    groups = [finding.measured[f"maskgit, {k} shared"] for k in (1, 2)]
+    assert groups == pytest.approx([0.5, 0.7]), "the size is shared by all"
     assert finding.measured["maskgit, one composition twice"] == pytest.approx(0.9)
+    assert finding.measured["maskgit, relative to that"] == pytest.approx(
+        (2 * 0.5 + 4 * 0.7) / 6 / 0.9
+    )
     assert finding.measured["attribution against ablation, maskgit"] == pytest.approx(1)
 
 
@@ -406,27 +411,45 @@ def test_the_verdict_on_circuits_follows_from_rows(fall, expected):
     """Overlap rises with shared factors in all of them; only in the first it falls by the loss."""
     rows = rows_by_hand(fall, noise=0.005)
     assert verdict(STUDY, "D9", rows) == expected
-    one = [r for r in rows if r.get("first") == "111" and r.get("second") == "000"]
+    one, other = (
+        [r for r in rows if r.get("first") == first and r.get("second") == second]
+        for first, second in (("110", "000"), ("111", "000"))
+    )
+    for r in other:
+        r["jaccard"] = 0.9
+    assert verdict(STUDY, "D9", rows) == expected, "not one of the paper's pairs"
     for r in one:
-        r["jaccard"] = 0.31
+        r["jaccard"] = 0.51
     assert verdict(STUDY, "D9", rows) == PARTLY
 
 
-@pytest.mark.parametrize("id", ["D8", "D9"])
-def test_deviations_are_those_of_the_models_that_were_opened(id):
-    (of_jepa,), (of_repair,) = (
-        circuits.facts(replace(Circuits(), models=name), 1) for name in ("jepa", "repair")
-    )
-    (chosen,) = [c for c in STUDY.claims if c.id == id]
+def test_the_size_of_circuits_is_set_without_a_look_at_the_auxiliary_loss():
+    """A second share, with which overlaps without the loss are the paper's mean."""
+    rows, more = rows_by_hand(fall=0.0), []
+    for r in rows:
+        if r["kind"] == "overlap":
+            value = 0.62 if r["variant"] == "maskgit" else 0.1
+            more.append(r | {"share": 0.2, "jaccard": value})
+    far = rows_by_hand(fall=0.5)
+    assert circuit_size(Table(rows)) == circuit_size(Table(far)) == 0.05
+    for r in rows:
+        if r["kind"] == "overlap":
+            r["jaccard"] -= 0.2
+    assert circuit_size(Table(rows + more)) == 0.2
+    finding = circuits_separate.measure(Table(rows + more))
+    assert finding.parts[0].estimate.value == pytest.approx(0.52)
+    assert finding.measured["fall, circuits of 5%"] == pytest.approx(0.0)
 
-    def listed(*more: dict) -> list[str]:
-        table = Table([*rows_by_hand(), *more])
-        return assess(chosen, table, "full").json("circuits", "full", 5, {})["deviations"]
 
-    assert listed() == listed(of_jepa) == list(chosen.deviations)
-    assert set(repair.claims.DEVIATIONS) < set(listed(of_repair))
-    assert not set(jepa.DEVIATIONS) & set(listed(of_repair))
-    assert circuits.OWN in listed(of_repair)
+def test_the_papers_pairs_differ_in_shape_or_colour_alone():
+    pairs = papers(pairs_of(Table(rows_by_hand())))
+    assert sorted((p.second, p.first) for p in pairs) == [
+        ("000", "010"), ("000", "100"), ("000", "110"), ("010", "100"), ("010", "110"), ("100", "110"),
+    ]  # fmt: skip
+
+
+def test_deviations_are_those_of_the_models_that_were_opened():
+    assert all(set(repair.claims.DEVIATIONS) < set(c.deviations) for c in STUDY.claims)
 
 
 def test_rows_that_lack_a_variant_or_overlaps_give_no_verdict():
@@ -443,9 +466,10 @@ def test_every_figure_is_plotted_from_rows_alone():
     assert not alone.axes[0].lines, "no dots on the bars of one seed"
 
 
-def test_the_models_that_are_opened_are_those_of_the_study_jepa():
-    assert Circuits().variants().items() <= Repair().variants().items()
-    assert list(Circuits().variants()) == ["maskgit", "jepa"]
+def test_the_models_that_are_opened_are_those_of_the_study_repair():
+    opened = circuits.settings("full").variants()
+    assert opened.items() <= repair.settings("full").variants().items()
+    assert list(opened) == ["maskgit", "jepa"]
 
 
 @pytest.mark.parametrize(
@@ -506,7 +530,8 @@ def small(world: Shapes2D) -> Circuits:
     train = TrainConfig(steps=2, batch=4, warmup=1)
     recipe = Recipe(world, (), 4, tokenizer, net=NET, train=train, evaluation=evaluation)
     how = Opening(pictures=2, units=2, samples=2, shares=(0.05,))
-    return Circuits(recipe, Jepa(layers=(0, 1)), how)
+    losses = Jepa(layers=(0, 1)), Jepa(layers=(1,))
+    return Circuits(Repair(Calibrated(recipe), *losses, depth=2), how)
 
 
 @pytest.mark.slow

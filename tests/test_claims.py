@@ -284,12 +284,12 @@ def test_a_catalogue_has_every_study_and_every_claim_once(monkeypatch):
     assert build() == PATH.read_text()
 
     def renamed(name):
-        return dataclasses.replace(find(name), name="another") if name == "jepa" else find(name)
+        return dataclasses.replace(find(name), name="another") if name == "labels" else find(name)
 
     monkeypatch.setattr("recombine.studies.find", renamed)
-    with pytest.raises(ValueError, match=r"^study 'jepa' of NAMES calls itself 'another'$"):
+    with pytest.raises(ValueError, match=r"^study 'labels' of NAMES calls itself 'another'$"):
         build()
-    twice = find("jepa").claims
+    twice = find("labels").claims
 
     def doubled(name):
         return dataclasses.replace(find(name), claims=twice) if name == "repair" else find(name)

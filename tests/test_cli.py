@@ -402,7 +402,7 @@ def test_one_study_is_printed_whole_and_every_setting_it_names_can_be_set(call):
     assert override(made, *(f"{k}={v}" for k, v in plain.items())) == made
     words = call("list", "conditioning")[1]
     assert all(word in words for word in ("recipe.train.lr", "D5", "laptop"))
-    assert call("list", "nosuch")[0] == call("list", "jepa", "--scale", "big")[0] == 2
+    assert call("list", "nosuch")[0] == call("list", "repair", "--scale", "big")[0] == 2
     assert call("list", "--scale", "big")[0] == 2
 
 

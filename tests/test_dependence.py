@@ -30,7 +30,7 @@ from recombine.pipeline.worker import carry_out
 from recombine.plots import dependence as plots
 from recombine.rng import seeded
 from recombine.runs.models import ModelRun
-from recombine.studies import jepa, objectives
+from recombine.studies import objectives, repair
 from recombine.worlds.shapes2d import Shapes2D
 
 WORLD = Shapes2D(size=16)
@@ -197,7 +197,7 @@ def test_where_nothing_was_learned_there_is_no_verdict():
     rows = made([0.1] * 4, [0.0] * 4)
     unlearned = [r | ({"joint": 0.1} if r.get("level") == 0 else {}) for r in rows]
     assert verdict(objectives.STUDY, "B1", unlearned) == "not measured"
-    assert verdict(jepa.STUDY, "B3", unlearned) == "not measured"
+    assert verdict(repair.STUDY, "B3", unlearned) == "not measured"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_the_verdict_on_the_auxiliary_loss_follows_from_its_seeds(lift, expected
         rows += made([0.4] * 4, [0] * 4, "maskgit", seed) + made(
             [0.4 + more] * 4, [0] * 4, "jepa", seed
         )
-    assert verdict(jepa.STUDY, "B3", rows) == expected
+    assert verdict(repair.STUDY, "B3", rows) == expected
 
 
 @pytest.mark.slow

@@ -30,7 +30,6 @@ from recombine.studies import (
     composition,
     conditioning,
     find,
-    jepa,
     jitter,
     jitter_by_shape,
     objectives,
@@ -47,9 +46,8 @@ SCALES = ("smoke", "laptop", "full")
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("study", [objectives, jepa])
-def test_variants_differ_in_their_objective_alone(study, scale):
-    settings = study.settings(scale)
+def test_variants_differ_in_their_objective_alone(scale):
+    settings = objectives.settings(scale)
     made = settings.variants()
     own = settings.recipe.objective
     shared = {digest(replace(r, objective=own)) for r in made.values()}
@@ -61,9 +59,8 @@ def test_variants_differ_in_their_objective_alone(study, scale):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_studies_share_the_runs_that_are_the_same(scale):
-    four, repair = objectives.settings(scale).variants(), jepa.settings(scale).variants()
+    four = objectives.settings(scale).variants()
     amounts = jitter.settings(scale).variants()
-    assert digest(four["maskgit"]) == digest(repair["maskgit"])
     assert digest(four["dit"]) == digest(tokenizers.settings(scale).variants()["vq"])
     assert digest(four["maskgit"]) == digest(ablations.settings(scale).variants()["maskgit"])
     assert digest(four["dit"]) == digest(amounts["dit, usual"])
@@ -139,11 +136,6 @@ YES, PARTLY, NO, OPEN = "supported", "partly supported", "contradicted", "inconc
         (objectives, "B32", {"maskgit": 0.9, "givt": 0.7}, NO),
         (objectives, "B33", {"mar": 0.85, "dit": 0.9}, YES),
         (objectives, "B33", {"mar": 0.2, "dit": 0.9}, PARTLY),
-        (jepa, "D6", {"maskgit": 0.0, "jepa": 0.5}, YES),
-        (jepa, "D6", {"maskgit": 0.5, "jepa": 0.3}, OPEN),
-        (jepa, "D6", {"maskgit": 0.9, "jepa": 0.95}, "not measured"),
-        (jepa, "D7", {"jepa": 0.6, "jepa, one layer": 0.3}, YES),
-        (jepa, "D7", {"jepa": 0.3, "jepa, one layer": 0.3}, OPEN),
         (ablations, "B6", LABELS, YES),
         (ablations, "B6", VALUES | {"maskgit, classes": 0.9, "dit, classes": 0.9}, PARTLY),
         (ablations, "B6", {k: 0.5 for k in LABELS}, NO),
@@ -195,11 +187,6 @@ def test_maskgit_fails_by_itself_or_not_at_all():
     assert given(0.05, 0.9) == YES
     assert given(0.05, 0.02) == given(0.6, 0.9) == PARTLY
     assert given(0.05, 0.9, ceiling=0.5) == OPEN
-
-
-def test_noise_over_seeds_makes_a_gain_inconclusive():
-    rows = accuracy_rows({"jepa": [0.1, 0.9, 0.5, 0.2, 0.8], "jepa, one layer": 0.3})
-    assert verdict(jepa.STUDY, "D7", rows) == OPEN
 
 
 def test_rows_that_lack_a_level_give_no_verdict():
@@ -356,7 +343,7 @@ def test_a_folder_without_pictures_of_what_is_new_is_prompted_for_it(folder, tmp
     [
         ("objectives", "tokenizer=vae", "needs a codebook"),
         ("objectives", "recipe.net.patch=7", "patch=1, not 7"),
-        ("jepa", "several.layers=[9]", "the network has 2 blocks"),
+        ("repair", "several.layers=[9]", "the network has 2 blocks"),
         ("composition", "seen=[[0,0,0],[0,0,2]]", "is no composition of factors with"),
     ],
 )

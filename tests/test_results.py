@@ -99,10 +99,8 @@ PROBE = "recipe.evaluation.probe_steps recipe.evaluation.probe_version"
 SINCE = {
     "ablations": "ablations",
     "calibrated": "families once",
-    "circuits": PROBE,
     "concept-space": "lines recipe.evaluation.probe_version",
     "conditioning": PROBE,
-    "jepa": PROBE,
     "jitter": "amounts",
     "label-dropout": "variants",
     "length": "experiments",

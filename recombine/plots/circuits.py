@@ -14,15 +14,16 @@ from recombine.analysis.circuits import (
     WORDS,
     Pair,
     agreement,
+    circuit_size,
     overlap_table,
     pairs_of,
+    papers,
     seeds_of,
 )
 from recombine.analysis.table import Table
 from recombine.metrics.circuits import chance
 from recombine.plots.heads import COLORS, cut_heads, lines, polysemantic_layers, thresholds
 from recombine.plots.style import INK, LEVELS, Figure, canvas, write_values
-from recombine.runs.circuits import PRIMARY_SHARE
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -51,7 +52,7 @@ def overlap_maps(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "overlap",
         "Circuits of two compositions",
-        f"Jaccard overlap of the {100 * PRIMARY_SHARE:g} % most influential units, in per "
+        f"Jaccard overlap of the {100 * circuit_size(rows):g} % most influential units, in per "
         "cent, mean over seeds. Each circuit is estimated twice, from two halves of the "
         "composition's pictures, and the first of one is compared with the second of the other; so "
         "the diagonal shows how reliable a circuit is. Right: the change in points. Labels are "
@@ -88,17 +89,16 @@ def heat(axis: Any, table: Float[Tensor, "n n"], same: list[Pair], title: str, *
 
 
 def overlap_pairs(rows: Table, folder: Path) -> Figure:
-    pairs, same = pairs_of(rows), pairs_of(rows, same=True)
+    pairs, same = (papers(pairs_of(rows, same)) for same in (False, True))
     figure = Figure(
         "pairs",
         "More shared factors, more shared units",
-        "Left: Jaccard overlap of every pair of compositions against the number of factors they "
-        "share (pale: with an unseen composition; the last group is one composition twice, from "
-        "two "
-        "halves of its pictures). Middle: the paper's six pairs, of two factors. Right: other "
-        "shares "
-        "of units than the one that decides the claim (solid: different compositions; dashed: the "
-        "same twice; dotted: chance level).",
+        "Left: Jaccard overlap of the paper's six pairs, which differ in shape, colour or both, "
+        "mean over seeds (pale: with an unseen composition; the last group is one composition "
+        "twice, from two halves of its pictures). Middle: the paper's numbers. Right: other shares "
+        "of units than the one that decides the claim, at which the models without the auxiliary "
+        "loss come nearest to the paper's mean (solid: different compositions; dashed: the same "
+        "twice; dotted: chance level).",
     )
     with canvas(folder, figure, 1, 3, size=(11.4, 3.7), width_ratios=(1.25, 0.75, 1.0)) as (
         left,
@@ -113,7 +113,7 @@ def overlap_pairs(rows: Table, folder: Path) -> Figure:
                 each = [overlap_table(rows, v, some, share).mean(1) for share in every]
                 lines(right, every, torch.stack(each, 1), v, "_" if how else "", **how)
         right.plot(every, [chance(s) for s in every], ":", color=INK, lw=1)
-        right.axvline(PRIMARY_SHARE, color=INK, lw=0.6, alpha=0.5)
+        right.axvline(circuit_size(rows), color=INK, lw=0.6, alpha=0.5)
         right.set(
             xscale="log", xlabel="share of units in a circuit", title="other circuits", ylim=(0, 1)
         )
@@ -124,12 +124,13 @@ def overlap_pairs(rows: Table, folder: Path) -> Figure:
 
 
 def by_count(axis: Any, rows: Table, pairs: list[Pair]) -> None:
-    """A dot per pair, a bar at the mean of each group."""
-    counts = sorted({p.shared for p in pairs})
+    """A dot per pair, a bar at the mean of each group. What all pairs share is not counted."""
+    fewest = min(p.shared for p in pairs)
+    counts = sorted({p.shared - fewest for p in pairs})
     for i, v in enumerate(VARIANTS):
         overlap = overlap_table(rows, v, pairs).mean(0)
         for k in counts:
-            mine = [n for n, p in enumerate(pairs) if p.shared == k]
+            mine = [n for n, p in enumerate(pairs) if p.shared - fewest == k]
             x = k + (i - 0.5) * 0.36
             spread = torch.linspace(-0.11, 0.11, len(mine)) if len(mine) > 1 else torch.zeros(1)
             for n, dx in zip(mine, spread.tolist(), strict=True):

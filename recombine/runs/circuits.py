@@ -28,8 +28,6 @@ from recombine.worlds.factors import Condition, code
 
 VERSION = 1
 """Rises when what is measured on an opened model changes."""
-PRIMARY_SHARE = 0.05
-"""The share of units that makes up the circuits on which claims are decided."""
 
 
 @config("opening")
@@ -39,7 +37,7 @@ class Opening:
     to test attribution. `samples` of each composition are taken with each head cut."""
 
     pictures: int = 256
-    shares: tuple[float, ...] = (0.01, 0.02, PRIMARY_SHARE, 0.1, 0.2)
+    shares: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2)
     units: int = 256
     samples: int = 64
 

@@ -26,7 +26,6 @@ NAMES = (
     "interactions",
     "ablations",
     "tokenizers",
-    "jepa",
     "repair",
     "circuits",
     "concept-space",
