@@ -17,6 +17,14 @@ TEXTS = (
     "dropout]; GIVT from [G10: givt] to [G9: givt, dropout]. With all labels MaskGIT composes about as "
     "well as DiT, so the paper's gap between them ([G6: paper_maskgit] and [G10: paper_dit]) does not "
     "appear; figure below. [More](docs/pictures.md)",
+    "**Paper A's auxiliary loss changes the inside of MaskGIT as in the paper; whether it makes it "
+    "compose depends on the seed.** With the loss fewer attention heads respond to more than one "
+    "factor: their share falls by [D8: share of polysemantic heads, fall] ([D8]). Units that matter for "
+    "two combinations overlap less, by [D9: mean fall of the overlap] ([D9]; in sets so large that "
+    "without the loss they overlap as the paper's). Where label dropout keeps MaskGIT from composing, level "
+    "2 rises by [D6: jepa - maskgit, level 2] ([D6]; paper: from [D6: paper_maskgit] to [D6: "
+    "paper_jepa]): in one of five seeds from nothing to the paper's height, in the others not at all. "
+    "[More](docs/pictures.md)",
     "**U-Nets compose where pictures of one class vary.** Of two small U-Nets trained alike, one "
     "whose pictures vary in colour and size within each class reaches level-2 accuracy [B30: wide "
     "jitter, level 2], one whose pictures do not [B30: no jitter, level 2] ([B30]: the first interval "

@@ -1,6 +1,7 @@
 """Copy studies' folders into results/ in their light form: rows, verdicts, figures, and of every
-variant the last sheet of its first seed. A study of the same runs as one that is there already
-keeps of its rows what that one lacks, and of its sheets those that are not samples over training.
+variant the last sheet of its first seed, or of every seed where a figure shows them. A study of
+the same runs as one that is there already keeps of its rows what that one lacks, and of its sheets
+those that are not samples over training.
 `python scripts/ship.py out/label-dropout [...]`"""
 
 import shutil
@@ -11,15 +12,17 @@ from recombine.analysis.table import Table, read_rows_of, read_table, write_tabl
 from recombine.store import read_json, write_json
 
 RESULTS = Path(__file__).parents[1] / "results"
+EVERY_SEED = ("repair",)
+"""Studies with a figure of the samples of all seeds."""
 
 
-def last_sheets(facts: dict) -> list[dict]:
-    """One sheet per variant and name: the last of the first seed that has any."""
+def last_sheets(facts: dict, every_seed: bool = False) -> list[dict]:
+    """One sheet per variant and name: the last of the first seed that has any, or of every seed."""
     runs = {r["digest"]: r for r in facts["runs"]}
     best: dict[tuple, tuple] = {}
     for sheet in facts["sheets"]:
         run = runs[sheet["run"]]
-        key = run.get("variant"), sheet["name"]
+        key = run.get("variant"), sheet["name"], run.get("seed") if every_seed else None
         rank = -(run.get("seed") or 0), sheet.get("step") or 0
         if key not in best or rank > best[key][0]:
             best[key] = rank, sheet
@@ -38,7 +41,7 @@ def of_the_same_runs(facts: dict, goal: Path) -> Path | None:
 def ship(source: Path) -> Path:
     facts, goal = read_json(source / "study.json"), RESULTS / source.name
     rows = read_rows_of(source, facts.pop("rows_of", ""))
-    facts["sheets"] = last_sheets(facts)
+    facts["sheets"] = last_sheets(facts, source.name in EVERY_SEED)
     if other := of_the_same_runs(facts, goal):
         held = read_table(other / "rows.parquet").frame
         rows = Table(rows.frame.join(held, on=held.columns, how="anti", nulls_equal=True))

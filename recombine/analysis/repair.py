@@ -7,7 +7,7 @@ from recombine.analysis.calibrated import SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.condition_dependence import MEASURES, late_gain, late_measure
 from recombine.analysis.estimates import mean
-from recombine.analysis.levels import at_level, gain_of, has_learned
+from recombine.analysis.levels import at_level, gain_of, has_learned, per_seed
 from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
 from recombine.analysis.table import Table
 
@@ -42,6 +42,12 @@ def spreads(rows: Table, *variants: str) -> Measured:
     return shown
 
 
+def by_seed(rows: Table, *variants: str) -> Measured:
+    """Late means of level 2, for seeds differ more than variants do."""
+    each = {v: per_seed(rows, v, 2, probe=PAPER) for v in variants}
+    return {f"{v}, by seed": " ".join(f"{x:.2f}" for x in each[v].values()) for v in variants}
+
+
 @claim("D6", "A, Fig 6b", faithful=False, deviations=DEVIATIONS)
 def auxiliary_loss_repairs(rows: Table) -> Finding:
     """An auxiliary continuous loss on inner layers makes MaskGIT compose where label dropout keeps
@@ -55,7 +61,7 @@ def auxiliary_loss_repairs(rows: Table) -> Finding:
         at_level(rows, "maskgit", 2, high=0.15, probe=PAPER),
         *(has_learned(rows, v, SEEN, PAPER) for v in ("maskgit", "jepa")),
     )
-    return Finding(parts, beside(rows, PAPERS) | spreads(rows, "jepa"))
+    return Finding(parts, beside(rows, PAPERS) | by_seed(rows, *PAPERS) | spreads(rows, "jepa"))
 
 
 @claim(

@@ -1,11 +1,17 @@
-"""The figures of `repair`: all levels over updates, and the parts of the loss."""
+"""The figures of `repair`: samples seed by seed, all levels over updates, and the parts of the
+loss."""
 
 from pathlib import Path
 from statistics import fmean
 
-from recombine.analysis.paper_probe import with_paper_probe
+import numpy as np
+
+from recombine.analysis.levels import per_seed
+from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.calibrated import all_levels
+from recombine.plots.scene_pictures import cut
+from recombine.plots.sheets import sheet_path
 from recombine.plots.style import BESIDE, CYCLE, Figure, canvas, display
 
 PARTS = (
@@ -15,8 +21,53 @@ PARTS = (
 )
 
 
+SHOWN = 6
+"""Samples of a model."""
+
+
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    return [all_levels(with_paper_probe(rows), folder), *parts_of_the_loss(rows, folder)]
+    read = with_paper_probe(rows)
+    return [
+        *seed_by_seed(read, folder),
+        all_levels(read, folder),
+        *parts_of_the_loss(rows, folder),
+    ]
+
+
+def seed_by_seed(rows: Table, folder: Path) -> list[Figure]:
+    """Of the composition furthest away; nothing where a sheet is not on disk."""
+    accuracies = rows.where(kind="accuracy", probe=PAPER)
+    level = max(accuracies.unique("level"))
+    codes, variants = sorted(accuracies.unique("composition")), accuracies.unique("variant")
+    furthest = codes.index(accuracies.where(level=level).unique("composition")[0])
+    late = {v: per_seed(rows, v, level, probe=PAPER) for v in variants}
+    seeds = sorted(set.intersection(*map(set, late.values())))
+    last = max(accuracies.unique("step"))
+    sheets = {(s, v): sheet_path(folder, v, s, last) for s in seeds for v in variants}
+    if not sheets or not all(path.is_file() for path in sheets.values()):
+        return []
+    figure = Figure(
+        "seeds",
+        "The unseen combination furthest away, seed by seed",
+        "The first samples of every model at the end of training, and its late mean by the paper's "
+        "probe. A line is a seed; its models share a tokenizer.",
+    )
+    size = (2.9 * len(variants) + 0.6, 0.62 * len(seeds) + 0.4)
+    with canvas(folder, figure, len(seeds), len(variants), size=size, squeeze=False) as axes:
+        for (seed, variant), axis in zip(sheets, axes.flat, strict=True):
+            cells = [cut(sheets[seed, variant], len(codes), furthest, k) for k in range(SHOWN)]
+            axis.imshow(np.concatenate(cells, axis=1), interpolation="nearest")
+            axis.text(
+                1.02, 0.5, f"{late[variant][seed]:.2f}", va="center", transform=axis.transAxes
+            )
+            axis.set(xticks=(), yticks=())
+            axis.grid(visible=False)
+            axis.spines[:].set_visible(False)
+        for axis, variant in zip(axes[0], variants, strict=True):
+            axis.set_title(display(variant))
+        for axis, seed in zip(axes[:, 0], seeds, strict=True):
+            axis.set_ylabel(f"seed {seed}", rotation=0, ha="right", va="center")
+    return [figure]
 
 
 def parts_of_the_loss(rows: Table, folder: Path) -> list[Figure]:
