@@ -170,9 +170,12 @@ EXPERIMENTS = {
     "exp1": "all, on a grid",
     "exp2": "one, on a grid",
     "exp3": "all, as a list",
-    "exp2L": "one; local",
-    "exp3L": "list; local",
-    "exp2L, whole": "one; whole picture,\ntoken form",
+    "exp2L": "one; local, tokens",
+    "exp2L, patches": "one; local, U-Net",
+    "exp3L": "list; local, tokens",
+    "exp3L, patches": "list; local, U-Net",
+    "exp2L, whole": "one; whole picture,\ntokens",
+    "exp2L, patches, whole": "one; whole picture,\nU-Net",
 }
 """The experiments of `length`, and what each is conditioned on."""
 LOCATIONS, EACH = (1, 3, 6, 9), 2
@@ -185,7 +188,6 @@ def length(results: Path) -> Image.Image:
     study = read_results(results / "length")
     count = study.rows.where(kind="count")
     run = {v: words for v, words in EXPERIMENTS.items() if count.where(variant=v)}
-    numbers = sorted(count.unique("locations"))
     left, wide = 196, EACH * (SIDE + 2) + 2 * GAP
     right = left + len(LOCATIONS) * wide + 45
     page = Image.new("RGB", (right + 65, 40 + len(run) * (SIDE + GAP)), "white")
@@ -202,9 +204,10 @@ def length(results: Path) -> Image.Image:
         pen.multiline_text(at, condition, INK, font(15), "rm", align="right")
         k, paper = fmean(reached(study.rows, variant).values()), PAPER.get(variant, "fails")
         pen.text((right, y + SIDE / 2), f"{k:.3g} ({paper})", INK, font(17), "mm")
+        numbers = sorted(count.where(variant=variant).unique("locations"))
         with Image.open(run_sheet(study.rows, variant, study.folder / "figures")) as sheet:
             for k, number in enumerate(LOCATIONS):
-                for j in range(EACH):
+                for j in range(EACH if number in numbers else 0):
                     picture = cell(sheet, numbers.index(number), j, len(numbers))
                     page.paste(picture, (left + k * wide + j * (SIDE + 2), y))
     return page
