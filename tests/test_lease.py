@@ -135,6 +135,26 @@ def test_many_processes_never_hold_it_together(tmp_path):
     assert leases(tmp_path) == []
 
 
+def test_a_folder_that_is_removed_while_it_is_made_is_made_again(tmp_path, monkeypatch):
+    made, mkdir = [], Path.mkdir
+
+    def gone_at_first(self, *how, **more):
+        made.append(self)
+        if len(made) == 1:
+            raise FileExistsError(17, "File exists")
+        mkdir(self, *how, **more)
+
+    monkeypatch.setattr(Path, "mkdir", gone_at_first)
+    with held(tmp_path, "run") as mine:
+        assert mine is not None
+    assert len(made) == 2
+    monkeypatch.undo()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".leases").write_text("")
+    with pytest.raises(UsageError, match="File exists"), held(tmp_path / "other", "run"):
+        pass
+
+
 def test_what_the_dead_left_is_swept_and_nothing_of_the_living(tmp_path):
     gone, lives = elsewhere(tmp_path, host=whoami()["host"], pid=2**22 + 1), start(tmp_path / "on")
     half = beside(gone).name.replace(f".{os.getpid()}.", f".{2**22 + 1}.")

@@ -191,9 +191,14 @@ class Watcher:
 def acquire(folder: Path, name: str, watcher: Watcher) -> Lease | None:
     """A lease on `name`, or None where somebody who seems alive holds it."""
     for _ in range(99):  # another process may just be removing the empty folder
-        folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
             return _try_to_acquire(folder, name, watcher)
+        except FileNotFoundError:
+            continue
+        except FileExistsError:  # there, and gone when mkdir looked whether it is a folder
+            if folder.is_file():
+                raise
     return None
 
 
