@@ -468,7 +468,7 @@ def test_every_figure_is_plotted_from_rows_alone():
 
 def test_the_models_that_are_opened_are_those_of_the_study_repair():
     opened = circuits.settings("full").variants()
-    assert opened.items() <= repair.settings("full").variants().items()
+    assert opened.items() <= repair.settings("full").recipes().items()
     assert list(opened) == ["maskgit", "jepa"]
 
 

@@ -15,6 +15,7 @@ from recombine.analysis.optimizers import held_out
 from recombine.analysis.paper_curves import paper_curves
 from recombine.analysis.repair import spreads
 from recombine.analysis.table import Table
+from recombine.config import UsageError
 from recombine.nets.conditioning import Conditioning
 from recombine.nets.dit import DiTConfig
 from recombine.nets.transformer import TransformerConfig
@@ -135,7 +136,7 @@ def test_dropout_stays_on_in_prompts_where_true_values_are_given():
 
 
 def test_only_the_auxiliary_loss_differs():
-    plain, several, one = repair.settings("full").variants().values()
+    plain, several, one = repair.settings("full").recipes().values()
     assert plain.conditioning.dropout == labels.DROPOUT
     assert plain.net.transformer.depth == 12
     for other in (several, one):
@@ -145,6 +146,43 @@ def test_only_the_auxiliary_loss_differs():
             plain.train,
             plain.conditioning,
         )
+
+
+def test_networks_of_other_seeds_share_the_tokenizer_of_one():
+    chosen = replace(
+        repair.settings("smoke"), variants=("jepa", "jepa, tokenizer 2", "jepa, tokenizer 4")
+    )
+    runs = chosen.runs(7)
+    assert [s for v, s in runs if v == "jepa"] == list(range(7))
+    for tokenizer in (2, 4):
+        mine = {s: r for (v, s), r in runs.items() if v == f"jepa, tokenizer {tokenizer}"}
+        assert list(mine) == [0, 1, 3, 5, 6], "not those by which the tokenizers were chosen"
+        for seed, recipe in mine.items():
+            own = runs["jepa", tokenizer].tokenizer
+            assert recipe == replace(runs["jepa", seed], tokenizer=own)
+    for wrong in ("dit", "jepa, tokenizer", "jepa, tokenizer x", "jepa, tokenizer "):
+        with pytest.raises(
+            UsageError, match=r"^variants: .* is none of maskgit, jepa, jepa, one layer"
+        ):
+            replace(chosen, variants=(wrong,)).runs(1)
+
+
+def on_tokenizers(first: float, second: float) -> list:
+    """Of seeds 2 and 4, the first composes on its own tokenizer; networks of other seeds on both."""
+    own = rows_of({"jepa": [0.0, 0.0, 0.4, 0.0, 0.0]})
+    crossed = rows_of({"jepa, tokenizer 4": second, "jepa, tokenizer 2": first})
+    return [*own, *crossed]
+
+
+@pytest.mark.parametrize(
+    ("heights", "expected"),
+    [((0.5, 0.1), "supported"), ((0.1, 0.5), "contradicted"), ((0.3, 0.3), "contradicted")],
+)
+def test_the_tokenizer_decides(heights, expected):
+    rows = on_tokenizers(*heights)
+    assert verdict(repair.STUDY, "B41", rows) == expected
+    alone = [r for r in rows if r["variant"] != "jepa, tokenizer 4"]
+    assert verdict(repair.STUDY, "B41", alone) == "not measured"
 
 
 def test_labels_left_out_of_prompts_change_the_samples(tmp_path):

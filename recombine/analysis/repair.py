@@ -13,6 +13,8 @@ from recombine.analysis.table import Table
 
 PAPERS = {"maskgit": 0.006, "jepa": 0.45}
 """Late means of level 2 in the paper's figure 6; the second read off a picture."""
+TOKENIZER = ", tokenizer "
+"""In the name of a variant, before the seed whose tokenizer all of its networks have."""
 COLLAPSED = 0.01
 """Below this spread the predicted states say nothing of the picture."""
 DEVIATIONS = (
@@ -95,4 +97,37 @@ def dependence_sparser(rows: Table) -> Finding:
     return Finding((Part("sparse dependence, jepa - maskgit", change, 0.02, 1.0),), shown)
 
 
-CLAIMS = (auxiliary_loss_repairs, several_layers_lead, dependence_sparser)
+@claim("B41")
+def tokenizer_decides(rows: Table) -> Finding:
+    """Which tokenizer was learned decides whether MaskGIT with the auxiliary loss composes, whatever
+    the start of the network.
+
+    Expected: of two tokenizers, one with whose own network level 2 was high and one with whose it
+    was low: level 2 of other networks on the first - on the second >= 0.2, seen >= 0.7 for both;
+    late means, paper's linear probe (mean over its seeds)"""
+    rows = with_paper_probe(rows)
+    better, worse = chosen(rows)
+    parts = (
+        gain_of(rows, better, worse, 0.2, probe=PAPER),
+        *(has_learned(rows, v, SEEN, PAPER) for v in (better, worse)),
+    )
+    return Finding(parts, by_seed(rows, better, worse))
+
+
+def chosen(rows: Table) -> tuple[str, str]:
+    """Two variants on one tokenizer each: that whose seed read higher on its own first. LookupError
+    where there are not two."""
+    known = rows.where(kind="accuracy").unique("variant")
+    some = [v for v in known if TOKENIZER in v]
+    if len(some) != 2:
+        raise LookupError(f"variants on one tokenizer: {len(some)}, not two")
+
+    def own(name: str) -> float:
+        loss, _, seed = name.partition(TOKENIZER)
+        return per_seed(rows, loss, 2, probe=PAPER)[int(seed)]
+
+    better, worse = sorted(some, key=own, reverse=True)
+    return better, worse
+
+
+CLAIMS = (auxiliary_loss_repairs, several_layers_lead, dependence_sparser, tokenizer_decides)

@@ -8,6 +8,7 @@ import numpy as np
 
 from recombine.analysis.levels import per_seed
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.repair import TOKENIZER
 from recombine.analysis.table import Table
 from recombine.plots.calibrated import all_levels
 from recombine.plots.scene_pictures import cut
@@ -38,10 +39,11 @@ def seed_by_seed(rows: Table, folder: Path) -> list[Figure]:
     """Of the composition furthest away; nothing where a sheet is not on disk."""
     accuracies = rows.where(kind="accuracy", probe=PAPER)
     level = max(accuracies.unique("level"))
-    codes, variants = sorted(accuracies.unique("composition")), accuracies.unique("variant")
+    codes = sorted(accuracies.unique("composition"))
+    variants = [v for v in accuracies.unique("variant") if TOKENIZER not in v]
     furthest = codes.index(accuracies.where(level=level).unique("composition")[0])
     late = {v: per_seed(rows, v, level, probe=PAPER) for v in variants}
-    seeds = sorted(set.intersection(*map(set, late.values())))
+    seeds = sorted(set.intersection(*map(set, late.values()))) if late else []
     last = max(accuracies.unique("step"))
     sheets = {(s, v): sheet_path(folder, v, s, last) for s in seeds for v in variants}
     if not sheets or not all(path.is_file() for path in sheets.values()):

@@ -75,7 +75,7 @@ class Circuits:
 
     def variants(self) -> dict[str, Recipe]:
         """As in `repair`, so that its runs are used."""
-        every = self.repair.variants()
+        every = self.repair.recipes()
         return {name: every[name] for name in VARIANTS}
 
 

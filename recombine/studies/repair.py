@@ -8,6 +8,9 @@ predictor of two layers; the average over about 1,000 updates. All else is as in
 but samples are drawn with the averaged weights, in all three. Paper A, section 6: level 2 rises
 from nothing to about 0.45, and several layers do better than one.
 
+Seeds differ more than variants do, and a seed has a tokenizer of its own. A variant such as "jepa,
+tokenizer 2" takes that of seed 2 for all seeds: is it the tokenizer that decides?
+
 At every checkpoint the parts of the loss are kept, and how much the predicted states differ from
 picture to picture: after a collapse they would not.
 
@@ -18,12 +21,13 @@ from dataclasses import field, replace
 from typing import Any
 
 from recombine.analysis import repair as claims
-from recombine.config import config
+from recombine.analysis.repair import TOKENIZER
+from recombine.config import UsageError, config
 from recombine.objectives.jepa import Jepa
 from recombine.objectives.masked import Masked
 from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import repair as plots
-from recombine.runs.models import model_jobs
+from recombine.runs.models import ModelRun, check_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import calibrated
 from recombine.studies.calibrated import Calibrated
@@ -31,21 +35,23 @@ from recombine.studies.study import Scale, Study, described
 
 SETUP = "maskgit, tokens, small, few, dropout, 8k updates"
 """In the names of `calibrated`."""
+LOSSES = ("maskgit", "jepa", "jepa, one layer")
 
 
 @config("settings/repair")
 class Repair:
     """`several` and `one`: the auxiliary losses that are compared, beside none. `depth`: layers of
     the transformer. `average`: how much of the old average an update keeps; the average is the
-    teacher."""
+    teacher. `variants`: LOSSES, or one of them on the tokenizer of one seed."""
 
     base: Calibrated = field(default_factory=Calibrated)
     several: Jepa = field(default_factory=lambda: Jepa((7, 9, 11), squares=4))
     one: Jepa = field(default_factory=lambda: Jepa((8,), squares=4))
     depth: int = 12
     average: float = 0.999
+    variants: tuple[str, ...] = LOSSES
 
-    def variants(self) -> dict[str, Recipe]:
+    def recipes(self) -> dict[str, Recipe]:
         recipe = self.base.variant(SETUP)
         deeper = replace(recipe.net.transformer, depth=self.depth)
         plain = replace(
@@ -53,9 +59,35 @@ class Repair:
             net=replace(recipe.net, transformer=deeper),
             train=replace(recipe.train, ema=self.average),
         )
-        losses = {"maskgit": None, "jepa": self.several, "jepa, one layer": self.one}
+        losses = dict(zip(LOSSES, (None, self.several, self.one), strict=True))
         head = self.base.maskgit
         return {n: replace(plain, objective=Masked(head, jepa=j)) for n, j in losses.items()}
+
+    def runs(self, seeds: int) -> dict[tuple[str, int], Recipe]:
+        """On the tokenizer of one seed there are no networks of seeds whose tokenizers are so
+        used: by these the tokenizers were chosen."""
+        recipes, made = self.recipes(), {}
+        named = {name: own_tokenizer(name) for name in self.variants}
+        for name, (loss, own) in named.items():
+            for seed in range(seeds):
+                one = recipes[loss].with_seed(seed)
+                if own is None:
+                    made[name, seed] = one
+                elif (loss, seed) not in named.values():
+                    shared = recipes[loss].tokenizer.with_seed(own)
+                    made[name, seed] = replace(one, tokenizer=shared)
+        return made
+
+
+def own_tokenizer(variant: str) -> tuple[str, int | None]:
+    """Its loss, and the seed whose tokenizer it has if one is named."""
+    loss, words, seed = variant.partition(TOKENIZER)
+    if loss not in LOSSES or (words and not seed.isdecimal()):
+        raise UsageError(
+            f"variants: {variant!r} is none of {', '.join(LOSSES)}, or one of them and "
+            "', tokenizer 2' or that of another seed"
+        )
+    return loss, int(seed) if words else None
 
 
 def settings(scale: Scale) -> Repair:
@@ -66,7 +98,9 @@ def settings(scale: Scale) -> Repair:
 
 
 def jobs(settings: Repair, seeds: int) -> list[Job]:
-    return seed_by_seed(model_jobs(settings.variants(), seeds))
+    runs = settings.runs(seeds)
+    models = [Job.of(ModelRun(r), variant=v, seed=s) for (v, s), r in runs.items()]
+    return seed_by_seed([*check_jobs(runs), *models])
 
 
 def describe(settings: Repair) -> dict[str, Any]:
