@@ -3,16 +3,20 @@
 import math
 import re
 from dataclasses import replace
+from itertools import product
 from statistics import fmean
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 import torch
 from level_rows import accuracy_rows, regions, verdict
+from PIL import Image
 
 from recombine.analysis.labels import curves
 from recombine.analysis.optimizers import held_out
 from recombine.analysis.paper_curves import paper_curves
+from recombine.analysis.paper_probe import with_paper_probe
 from recombine.analysis.repair import spreads
 from recombine.analysis.table import Table
 from recombine.config import UsageError
@@ -22,6 +26,8 @@ from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.solvers import Euler
 from recombine.pipeline.job import Work, described, digest_of
+from recombine.plots.repair import seed_by_seed
+from recombine.plots.sheets import sheet_path
 from recombine.rng import seeded
 from recombine.runs.models import Model, ModelRun, SearchRun
 from recombine.runs.recipe import Evaluation, Recipe
@@ -165,6 +171,40 @@ def test_networks_of_other_seeds_share_the_tokenizer_of_one():
             UsageError, match=r"^variants: .* is none of maskgit, jepa, jepa, one layer"
         ):
             replace(chosen, variants=(wrong,)).runs(1)
+
+
+def test_samples_are_shown_seed_by_seed_where_every_sheet_is_there(tmp_path):
+    """Sheets have a row of squares for each composition, here of one colour; shown is the last."""
+    rows = accuracy_rows({"maskgit": [0.1, 0.2], "jepa": [0.3, 0.4]}, probes=PAPER)
+    rows += [
+        r | {"variant": "jepa, tokenizer 1"}
+        for r in rows
+        if r["seed"] == 0 and r["variant"] == "jepa"
+    ]
+    codes = sorted({r["composition"] for r in rows})
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    (tmp_path / "samples").mkdir()
+    step = max(r["step"] for r in rows)
+    for variant, seed in product(("maskgit", "jepa"), (0, 1)):
+        pixels = np.zeros((4 * len(codes), 32, 3), np.uint8)
+        pixels[-4:] = (200, 40 * seed, 0)
+        Image.fromarray(pixels).save(sheet_path(figures, variant, seed, step), lossless=True)
+    with patch("recombine.plots.style.save") as saved:
+        assert [f.name for f in seed_by_seed(with_paper_probe(Table(rows)), figures)] == ["seeds"]
+    axes = saved.call_args[0][0].axes
+    assert [[t.get_text() for t in axis.texts] for axis in axes] == [
+        ["0.10"],
+        ["0.30"],
+        ["0.20"],
+        ["0.40"],
+    ]
+    for axis, seed in zip(axes, (0, 0, 1, 1), strict=True):
+        shown = axis.images[0].get_array()
+        assert shown.shape == (4, 24, 3)
+        assert (shown == (200, 40 * seed, 0)).all()
+    sheet_path(figures, "jepa", 1, step).unlink()
+    assert seed_by_seed(with_paper_probe(Table(rows)), figures) == []
 
 
 def on_tokenizers(first: float, second: float) -> list:
