@@ -73,6 +73,13 @@ DIFFER = {
 }
 
 
+def test_longer_is_the_same_with_twice_the_updates_at_a_rate_that_falls():
+    some = replace(settings("full"), experiments=("exp2L, patches", "exp2L, patches, longer"))
+    usual, longer = some.variants().values()
+    assert replace(longer, train=usual.train) == usual
+    assert longer.train == replace(usual.train, steps=2 * usual.train.steps, decay="cosine")
+
+
 @pytest.mark.parametrize("name", DIFFER)
 @pytest.mark.parametrize("scale", ["smoke", "full"])
 def test_an_experiment_differs_from_the_first_in_what_it_names_alone(scale, name):
@@ -456,6 +463,10 @@ def test_k_max_follows_the_criterion_of_the_experiment():
 BOUNDARY = [
     ("S1", {"exp1": 5}, "inconclusive"),
     ("S1", {"exp1": (5, 7, 9)}, "inconclusive"),
+    ("S1", {"exp1, wide": 7}, "supported"),
+    ("S1", {"exp1, wide": 5}, "partly supported"),
+    ("S4", {"exp2L, patches": 7, "exp2L, patches, longer": 9}, "supported"),
+    ("S4", {"exp2L, patches": 9, "exp2L, patches, longer": 7}, "partly supported"),
     ("S2", {"exp2": 3}, "inconclusive"),
     ("S2", {"exp2": 0}, "not measured"),
     ("S3", {"exp3": 5}, "inconclusive"),
@@ -612,6 +623,12 @@ def test_what_was_not_run_or_prompted_is_named():
     scenes.require_prompts(rows, 12, "exp1")
     assert length.forms(rows, "exp2L") == ["exp2L, patches", "exp2L"]
     assert length.forms(rows, "exp2") == ["exp2"]
+    more = study_rows(k={"exp1, wide": 7, "exp2L, patches, longer": 9})
+    assert length.forms(more, "exp1") == ["exp1, wide", "exp1"]
+    assert length.forms(more, "exp2L") == ["exp2L, patches, longer", "exp2L"]
+    assert CLAIMS["S4"].measure(more).measured["exp2L, patches"] == 9, (
+        "shown, though it does not count"
+    )
 
 
 def test_a_model_that_places_no_single_object_says_nothing():
@@ -667,6 +684,7 @@ def test_points_are_correlated_within_a_seed_that_has_three():
 def test_the_papers_numbers():
     assert PAPER == {
         "exp1": 7, "exp1, wide": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9,
+        "exp2L, patches, longer": 9,
         "exp2, 1 object": 1, "exp2, 1-5 objects": 3, "exp2L, 1 object": 5,
         "exp2L, 1-5 objects": 10, "exp2L, patches": 9, "exp3L, patches": 9,
     }  # fmt: skip

@@ -16,13 +16,14 @@ from recombine.store import Row
 
 PAPER = {"exp1": 7, "exp1, wide": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9, "exp2, 1 object": 1,
          "exp2, 1-5 objects": 3, "exp2L, 1 object": 5, "exp2L, 1-5 objects": 10,
-         "exp2L, patches": 9, "exp3L, patches": 9}  # fmt: skip
+         "exp2L, patches": 9, "exp2L, patches, longer": 9, "exp3L, patches": 9}  # fmt: skip
 """K_max in the paper's Table 1, of Exp 1 by its captions, of the others by one reader's public note;
 of the control that says only that it fails."""
 TRAINED = 3
 """The largest number of objects that most experiments are trained on."""
-OTHER_NOISE, OTHER_SIZE = ", EDM2 noise", ", wide"
-"""How variants end that were trained with other noise levels, or are larger, than the rest."""
+OTHER_NOISE, OTHER_SIZE, LONGER = ", EDM2 noise", ", wide", ", longer"
+"""How variants end that were trained with other noise levels, are larger, or were trained longer,
+than the rest."""
 DECIDED = 0.4
 """The time from which on locations matter: below, removing one changes next to nothing, and the
 share of nothing is noise."""
@@ -229,7 +230,7 @@ def able(some: list[Point]) -> list[Point]:
 def usual(rows: Table) -> list[Point]:
     """The points of the experiments trained on one to three objects, as the paper's are, all with
     the same noise levels."""
-    shown = (p for p in points(rows) if not p.variant.endswith((OTHER_NOISE, OTHER_SIZE)))
+    shown = (p for p in points(rows) if not p.variant.endswith((OTHER_NOISE, OTHER_SIZE, LONGER)))
     return [p for p in shown if facts(rows, p.variant)["trained"] == TRAINED]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Shaped
 from PIL import Image
 
-from recombine.analysis.scenes import OTHER_NOISE, OTHER_SIZE, last, variants_of
+from recombine.analysis.scenes import LONGER, OTHER_NOISE, OTHER_SIZE, last, variants_of
 from recombine.analysis.table import Table
 from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, Figure, canvas
@@ -25,10 +25,13 @@ NAMES = {
     "exp1, EDM2 noise": "Exp 1, EDM2's noise levels",
     "exp2L, EDM2 noise": "Exp 2L, EDM2's noise levels",
     "exp1, wide": "Exp 1, wider network",
+    "exp2L, patches, longer": "Exp 2L: U-Net on patches, longer",
 }
 COLORS = dict(zip(NAMES, CYCLE, strict=False))
 for variant in NAMES:
-    base = variant.replace(", patches", "").replace(", EDM2 noise", "").replace(", wide", "")
+    base = variant
+    for ending in (", patches", OTHER_NOISE, OTHER_SIZE, LONGER):
+        base = base.replace(ending, "")
     COLORS[variant] = COLORS[base]
 
 
@@ -51,6 +54,8 @@ def shape(variant: str) -> str:
         return "D"
     if variant.endswith(OTHER_SIZE):
         return "P"
+    if variant.endswith(LONGER):
+        return "*"
     if "patches" in variant:
         return "X"
     return "o" if variant in NAMES else "s" if variant.endswith("1 object") else "^"
