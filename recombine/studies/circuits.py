@@ -198,7 +198,7 @@ STUDY = Study(
     cost={
         "smoke": "20 s, one core",
         "laptop": "8 min (estimate), two cores",
-        "full": "15 min (estimate), one H200, 5 seeds; 1 min where `repair` was run",
+        "full": "15 min, one H200, 5 seeds; 2 where `repair` was run",
     },
     settings=settings,
     jobs=jobs,

@@ -114,7 +114,7 @@ STUDY = Study(
     cost={
         "smoke": "20 s, one core",
         "laptop": "15 min (estimate), two cores",
-        "full": "15 min (estimate), one H200, 5 seeds",
+        "full": "13 min, one H200, 5 seeds",
     },
     settings=settings,
     jobs=jobs,
