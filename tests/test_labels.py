@@ -109,7 +109,7 @@ def test_a_composition_is_learned_and_lost(curve, expected):
 
 
 def test_two_variants_are_runs_of_label_dropout():
-    ours, theirs = labels.settings("full").variants(), label_dropout.settings("full").recipes()
+    ours, theirs = labels.settings("full").recipes(), label_dropout.settings("full").recipes()
     for name, other in (("classes", "dit"), ("classes, dropout", "dit, dropout")):
         assert digest_of(ModelRun(ours[name])) == digest_of(ModelRun(theirs[other]))
     assert len({digest_of(ModelRun(r)) for r in ours.values()}) == len(ours)
@@ -132,7 +132,7 @@ def test_the_lost_composition_is_the_papers_in_our_order_of_digits():
 
 def test_dropout_stays_on_in_prompts_where_true_values_are_given():
     """The authors' development code leaves it on in the embedding of true values alone."""
-    variants = labels.settings("full").variants()
+    variants = labels.settings("full").recipes()
     on = {n: r for n, r in variants.items() if r.evaluation.prompt_dropout}
     assert list(on) == ["values, dropout, sampling"]
     (recipe,) = on.values()

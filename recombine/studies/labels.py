@@ -44,16 +44,23 @@ CURVES = {
 
 @config("settings/labels")
 class Labels:
-    """`base`: world, tokenizer, network and training; labels are each variant's own."""
+    """`base`: world, tokenizer, network and training; labels are each variant's own. `variants`: some
+    of CONDITIONS."""
 
     base: Calibrated = field(default_factory=Calibrated)
+    variants: tuple[str, ...] = tuple(CONDITIONS)
 
-    def variants(self) -> dict[str, Recipe]:
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.variants if name not in CONDITIONS]:
+            raise ValueError(f"variants: {unknown[0]!r} is none of {'; '.join(CONDITIONS)}")
+
+    def recipes(self) -> dict[str, Recipe]:
         recipe = self.base.variant("dit, few, 8k updates")
-        made = {n: replace(recipe, conditioning=c) for n, c in CONDITIONS.items()}
-        on = replace(recipe.evaluation, prompt_dropout=DROPOUT)
-        name = "values, dropout, sampling"
-        return made | {name: replace(made[name], evaluation=on)}
+        made = {n: replace(recipe, conditioning=CONDITIONS[n]) for n in self.variants}
+        if (name := "values, dropout, sampling") in made:
+            on = replace(recipe.evaluation, prompt_dropout=DROPOUT)
+            made[name] = replace(made[name], evaluation=on)
+        return made
 
 
 def settings(scale: Scale) -> Labels:
@@ -61,7 +68,7 @@ def settings(scale: Scale) -> Labels:
 
 
 def jobs(settings: Labels, seeds: int) -> list[Job]:
-    return seed_by_seed(model_jobs(settings.variants(), seeds))
+    return seed_by_seed(model_jobs(settings.recipes(), seeds))
 
 
 def describe(settings: Labels) -> dict[str, Any]:
