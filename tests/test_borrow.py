@@ -1,9 +1,10 @@
 """scripts/borrow.py: rows of runs that two studies share are taken from the one for the other."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from borrow import borrow
 
 from recombine.analysis.table import Table, read_table, write_table
 from recombine.config import from_json, to_json
@@ -11,6 +12,9 @@ from recombine.pipeline.job import digest_of
 from recombine.runs.models import ModelRun
 from recombine.store import read_json, write_json
 from recombine.studies import label_dropout, labels
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+from borrow import borrow
 
 
 def results(folder, study, settings, rows, runs):
