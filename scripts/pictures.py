@@ -123,10 +123,6 @@ def objectives(results: Path) -> Image.Image:
     return Samples(results, "objectives").compositions()
 
 
-def tokenizers(results: Path) -> Image.Image:
-    return Samples(results, "tokenizers").compositions()
-
-
 def conditioning(results: Path) -> Image.Image:
     return Samples(results, "conditioning").compositions()
 

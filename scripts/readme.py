@@ -29,7 +29,6 @@ SIGNS = {
 PICTURES = {
     "cover": pictures.cover,
     "objectives": pictures.objectives,
-    "tokenizers": pictures.tokenizers,
     "conditioning": pictures.conditioning,
     "composition": pictures.composition,
     "jitter": pictures.jitter,

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from level_rows import regions, verdict
 
 from recombine.analysis import calibrated as claims
 from recombine.analysis import label_dropout
@@ -159,6 +160,61 @@ def test_the_papers_comparison_follows_from_rows():
     assert (lift.estimate.value, lift.estimate.n) == (pytest.approx(0.6), 2)
 
 
+WEAK = ("dit, weak signal", "dit on vae, weak signal")
+
+
+@pytest.mark.parametrize(
+    ("vq", "vae", "seen", "expected"),
+    [
+        (0.88, 0.9, 0.8, "supported"),
+        (0.9, 0.4, 0.8, "partly supported"),
+        (0.5, 0.2, 0.8, "inconclusive"),
+        (0.88, 0.9, 0.5, "inconclusive"),
+    ],
+)
+def test_dit_reaches_level_2_on_both_latents_alike_or_not(vq, vae, seen, expected):
+    rows = rows_of(dict(zip(WEAK, ((vq,) * 5, (vae,) * 5), strict=True)), seen)
+    assert verdict(dropout.STUDY, "D4", list(rows)) == expected
+
+
+def test_what_stands_beside_the_two_latents_and_where_they_are_expected():
+    rows = rows_of({WEAK[0]: (0.9, 0.8), WEAK[1]: (0.7, 0.6)})
+    found = label_dropout.latents_alike.measure(rows)
+    assert regions(found) == [
+        ("dit, weak signal, level 2", 0.8, 1.0, False),
+        ("dit on vae, weak signal, level 2", 0.8, 1.0, False),
+        ("dit on vae, weak signal - dit, weak signal, level 2", -0.15, 0.15, False),
+        ("dit, weak signal, seen", 0.7, 1.0, True),
+        ("dit on vae, weak signal, seen", 0.7, 1.0, True),
+    ]
+    assert [p.estimate.value for p in found.parts[:3]] == pytest.approx([0.85, 0.65, -0.2])
+    papers = {k: v for k, v in found.measured.items() if k.startswith("paper_")}
+    assert papers == {f"paper_{WEAK[0]}": 0.848, f"paper_{WEAK[1]}": 0.834}
+    for less in ({WEAK[0]: (0.9,) * 5}, {"dit": (0.9,) * 5, "dit on vae": (0.9,) * 5}):
+        assert verdict(dropout.STUDY, "D4", list(rows_of(less))) == "not measured"
+
+
+def test_givt_on_the_latents_of_a_vae_is_the_same_form_without_codes():
+    made = dropout.settings("full").recipes()
+    on_codes, on_vae = made["givt"], made["givt on vae"]
+    assert on_vae.tokenizer == made["dit on vae"].tokenizer
+    head = replace(on_vae.objective.head, snap=True)
+    same = replace(on_vae.objective, head=head)
+    assert replace(on_vae, tokenizer=on_codes.tokenizer, objective=same) == on_codes
+    for recipe in dropout.settings("smoke").recipes().values():
+        recipe.check()
+
+
+def test_givts_accuracy_on_what_it_saw_stands_beside_its_claim_for_both_tokenizers():
+    five = {"maskgit": (0.01,), "givt": (0.7,)}
+    shown = label_dropout.mixture_head_lifts.measure(rows_of(five, seen=0.75)).measured
+    assert shown["givt, seen, oracle"] == 0.75
+    assert "givt on vae, seen, oracle" not in shown
+    both = rows_of(five, seen=0.75) + rows_of({"givt on vae": (0.1,)}, seen=0.5)
+    shown = label_dropout.mixture_head_lifts.measure(both).measured
+    assert (shown["givt, seen, oracle"], shown["givt on vae, seen, oracle"]) == (0.75, 0.5)
+
+
 def test_the_verdict_needs_what_is_seen():
     five = {"maskgit": (0.06,) * 5, "dit": (0.9,) * 5}
     headline, *others = label_dropout.maskgit_fails.measure(rows_of(five)).parts
@@ -226,7 +282,7 @@ def test_variants_that_are_none_are_refused():
         (lambda: calibrated.ddpm(chosen.variant("mar")), "ddpm: DiT alone denoises all tokens "),
         (
             lambda: replace(dropout.settings("smoke"), variants=("dit, few",)).recipes(),
-            "variants: 'dit, few' is none of maskgit, givt, mar, dit, dit on vae, or one of them ",
+            "variants: 'dit, few' is none of maskgit, givt, mar, dit, dit on vae, givt on vae, or ",
         ),
     ):
         with pytest.raises(UsageError, match=f"^{says}"):
@@ -236,7 +292,8 @@ def test_variants_that_are_none_are_refused():
 def test_what_runs_once_runs_in_the_first_seed_alone():
     chosen = replace(calibrated.settings("smoke"), families=("dit", "mar"), once=("mar",))
     assert list(chosen.runs(3)) == [("dit", 0), ("mar", 0), ("dit", 1), ("dit", 2)]
-    curves = calibrated.describe(replace(chosen, families=("dit, few", "givt wide")))
+    several = ("dit, few", "givt wide", "givt sure on vae")
+    curves = calibrated.describe(replace(chosen, families=several))
     assert list(curves["paper_curve"]) == ["dit, few", "givt wide"]
 
 
@@ -255,6 +312,7 @@ def test_only_runs_of_models_can_be_scored_again(tmp_path):
 def test_regions_of_the_gate_and_of_both_tokenizers():
     assert claims.family_of("givt wide, few") == "givt"
     assert [claims.family_of(v) for v in ("dit, few", "dit on vae")] == ["dit", "dit on vae"]
+    assert claims.family_of("givt sure on vae, few") == "givt on vae"
     shipped = read_table(Path(__file__).parents[1] / "results" / "calibrated" / "rows.parquet")
     parts = [(p.name, p.low, p.high) for p in claims.gate.measure(shipped).parts]
     assert parts[0] == ("real large red circle", 0.73, 0.81)

@@ -33,7 +33,6 @@ from recombine.studies import (
     jitter,
     jitter_by_shape,
     objectives,
-    tokenizers,
 )
 from recombine.studies.summary import summarise
 from recombine.tokenizers.pixels import Pixels
@@ -61,7 +60,6 @@ def test_variants_differ_in_their_objective_alone(scale):
 def test_studies_share_the_runs_that_are_the_same(scale):
     four = objectives.settings(scale).variants()
     amounts = jitter.settings(scale).variants()
-    assert digest(four["dit"]) == digest(tokenizers.settings(scale).variants()["vq"])
     assert digest(four["maskgit"]) == digest(ablations.settings(scale).variants()["maskgit"])
     assert digest(four["dit"]) == digest(amounts["dit, usual"])
 
@@ -124,7 +122,6 @@ def conditions(full: float, quantised: float, dropped: float) -> dict[str, float
 VALUES = of("maskgit", base=0.0) | of("dit", base=0.9)
 LABELS = of("maskgit", base=0.0, classes=0.9) | of("dit", base=0.9, classes=0.1)
 LASTING = of("maskgit", base=0.0, small=0.0) | of("dit", base=0.9, longer=0.9, small=0.9)
-ON_VAE = {"mar on vae": 0.9, "vae": 0.9}
 SHAPES = {"nowhere": 0.0, "everywhere": 1.0}
 YES, PARTLY, NO, OPEN = "supported", "partly supported", "contradicted", "inconclusive"
 
@@ -153,11 +150,6 @@ YES, PARTLY, NO, OPEN = "supported", "partly supported", "contradicted", "inconc
         (jitter, "B40", by_class(0.5, 0.75, 0.8, 0.9), YES),
         (jitter, "B40", by_class(0.6, 0.1, 0.8, 0.9), PARTLY),
         (jitter, "B40", amounts(0.5, 0.75, 0.8, 0.9), "not measured"),
-        (tokenizers, "B12", ON_VAE | {"givt on vae": 0.85}, YES),
-        (tokenizers, "B12", ON_VAE | {"givt on vae": 0.1}, PARTLY),
-        (tokenizers, "D4", {"vae": 0.9, "vq": 0.88}, YES),
-        (tokenizers, "D4", {"vae": 0.99, "vq": 0.5}, PARTLY),
-        (tokenizers, "D4", {"vae": 0.3, "vq": 0.6}, OPEN),
         (conditioning, "D5", conditions(0.98, 0.6, 0.1), YES),
         (conditioning, "D5", conditions(1.0, 0.98, 0.1), PARTLY),
         (conditioning, "D5", conditions(0.5, 0.9, 0.9), OPEN),
@@ -192,16 +184,6 @@ def test_maskgit_fails_by_itself_or_not_at_all():
 def test_rows_that_lack_a_level_give_no_verdict():
     rows = [r for r in accuracy_rows({"maskgit": 0.0, "givt": 1.0}) if r["level"] < 2]
     assert verdict(objectives.STUDY, "B32", rows) == "not measured"
-
-
-@pytest.mark.parametrize(("seen_only", "expected"), [(0.3, YES), (0.95, PARTLY)])
-def test_a_ceiling_is_decided_by_all_against_seen(seen_only, expected):
-    rows = []
-    for kind in tokenizers.KINDS:
-        for data in ("all", "seen"):
-            some = accuracy_rows({f"{kind}, {data}": 0.98 if data == "all" else seen_only})
-            rows += [r | {"kind": "ceiling"} for r in some]
-    assert verdict(tokenizers.STUDY, "D10", rows) == expected
 
 
 def test_claims_of_the_paper_list_what_differs_and_are_never_called_contradicted():

@@ -22,7 +22,7 @@ from recombine.pipeline.job import Work
 from recombine.rng import seeded
 from recombine.runs.models import TOGETHER, Model, ModelRun, check_jobs
 from recombine.runs.recipe import COPIES, Evaluation, Recipe, spaced
-from recombine.studies import composition, objectives, tokenizers
+from recombine.studies import composition, label_dropout, objectives
 from recombine.studies.composition import smoke
 from recombine.studies.conditioning import VARIANTS, Completeness
 from recombine.tokenizers.pixels import Pixels
@@ -246,10 +246,10 @@ def test_every_seed_has_a_tokenizer_of_its_own():
 
 
 def test_a_ceiling_is_one_run_whichever_model_needs_it():
-    jobs = tokenizers.jobs(tokenizers.settings("smoke"), 1)
+    jobs = label_dropout.jobs(label_dropout.settings("smoke"), 1)
     ceilings = {dict(j.labels)["variant"]: j.task for j in jobs if j.task.noun == "tokenizer check"}
-    assert ceilings["vq"] == ceilings["vq, all"] != ceilings["vq, seen"]
-    assert ceilings["vae"] == ceilings["givt on vae"]
+    assert ceilings["dit"] == ceilings["maskgit, dropout"] != ceilings["dit on vae"]
+    assert ceilings["dit on vae"] == ceilings["givt on vae"] == ceilings["dit on vae, weak signal"]
 
 
 def test_the_probes_of_a_world_are_checked_once():

@@ -110,7 +110,6 @@ SINCE = {
     " recipe.evaluation.samples recipe.net.net.widths recipe.objective.centre recipe.train.batch"
     " recipe.train.decay recipe.train.steps",
     "swing-by": "flow_seeds",
-    "tokenizers": PROBE,
 }
 """Settings that were changed after the shipped run."""
 

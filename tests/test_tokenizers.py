@@ -20,7 +20,6 @@ from recombine.pipeline.job import Work
 from recombine.rng import seeded
 from recombine.runs.tokenizers import CeilingRun, TokenizerRun, ceiling, codebook, open_codec
 from recombine.studies.ablations import halved
-from recombine.studies.tokenizers import per_seed
 from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
 from recombine.tokenizers.bottlenecks import FSQ, KL, VQ
 from recombine.tokenizers.pixels import Pixels
@@ -262,16 +261,6 @@ def test_a_tokenizer_of_ones_own_is_used_as_it_is_if_it_can_do_all(tmp_path):
     assert isinstance(open_codec(Complete(), WORLD, SPLIT, work), Complete)
     with pytest.raises(UsageError, match="Bare needs encode, decode and codes"):
         open_codec(Bare(), WORLD, SPLIT, work)
-
-
-def test_reconstructions_that_are_missing_are_named():
-    rows = Table([{"variant": "vq, all", "seed": s, "level": 2, "joint": x} for s, x in
-                  ((1, 0.5), (0, 0.25), (1, 1.0))])  # fmt: skip
-    assert per_seed(rows, "vq, all", 2) == {0: 0.25, 1: 0.75}
-    with pytest.raises(LookupError, match=r"^no reconstructions by fsq$"):
-        per_seed(rows, "fsq", 2)
-    with pytest.raises(LookupError, match=r"^no rows at level 1$"):
-        per_seed(rows, "vq, all", 1)
 
 
 def test_only_a_transformer_can_be_halved():

@@ -33,9 +33,11 @@ DEVIATIONS = (
 
 
 def family_of(variant: str) -> str:
-    """The family of a variant: "givt wide, few" -> "givt"."""
+    """The family of a variant: "givt wide, few" -> "givt", "givt sure on vae" -> "givt on vae"."""
     name = variant.partition(", ")[0]
-    return "givt" if name.startswith("givt") else name
+    if not name.startswith("givt"):
+        return name
+    return "givt on vae" if name.endswith(" on vae") else "givt"
 
 
 def side_by_side(rows: Table, *families: str) -> list[str]:

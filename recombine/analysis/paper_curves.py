@@ -26,3 +26,8 @@ def paper_points(name: str, level: int) -> list[tuple[int, float]]:
     """(update, accuracy) of one curve at a level."""
     run = paper_curves()[name]
     return list(zip(run["steps"], run["levels"][str(level)], strict=True))
+
+
+def family_points(family: str, level: int) -> list[tuple[int, float]]:
+    """The same by family; nothing where the paper has none of it."""
+    return paper_points(OF_FAMILY[family], level) if family in OF_FAMILY else []

@@ -9,14 +9,14 @@ from typing import Any
 
 from recombine.analysis.calibrated import NAMES, READS, family_of, gate_values
 from recombine.analysis.levels import curve, seeds_of
-from recombine.analysis.paper_curves import OF_FAMILY, paper_points
+from recombine.analysis.paper_curves import family_points
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.accuracy_panels import last_of, variants_of
 from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, display
 from recombine.plots.training import by_level
 
-FAMILIES = ("maskgit", "givt", "mar", "dit", "dit on vae")
+FAMILIES = ("maskgit", "givt", "givt on vae", "mar", "dit", "dit on vae")
 BAR = 0.27
 """The width of a bar."""
 
@@ -52,10 +52,11 @@ def level_two(
                 label, color = (named or {}).get(variant.removeprefix(family), usual)
                 plot_paper(column[0], rows, variant, label, color)
                 plot_mean(column[1], rows, variant, color)
-            paper = paper_points(OF_FAMILY[family], 2)
+            paper = dict(family_points(family, 2))
             for axis in column:
-                update_axis(axis, display(family), last_of(rows), paper[-1][0])
-            column[0].plot(*zip(*paper, strict=True), color=GREY, lw=1, ls="--", label="the paper")
+                update_axis(axis, display(family), last_of(rows), max(paper, default=0))
+            if paper:
+                plot_dashed(column[0], paper, GREY)
             column[0].set_xlabel("")
             column[1].set_title("")
             handles, labels = column[0].get_legend_handles_labels()
@@ -65,6 +66,10 @@ def level_two(
         for axis, probe in zip(axes[:, 0], ("paper's probe", "oracle"), strict=True):
             axis.set_ylabel(f"level 2, {probe}")
     return figure
+
+
+def plot_dashed(axis: Any, paper: dict[int, float], color: str) -> None:
+    axis.plot(paper.keys(), paper.values(), color=color, lw=1, ls="--", label="the paper")
 
 
 def update_axis(axis: Any, title: str, last: int, end: int) -> None:

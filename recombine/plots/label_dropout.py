@@ -6,11 +6,11 @@ from typing import Any
 
 from recombine.analysis.calibrated import LATE
 from recombine.analysis.levels import curve, per_seed, seeds_of
-from recombine.analysis.paper_curves import OF_FAMILY, paper_points
+from recombine.analysis.paper_curves import family_points
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.accuracy_panels import last_of, variants_of
-from recombine.plots.calibrated import level_two, update_axis
+from recombine.plots.calibrated import level_two, plot_dashed, update_axis
 from recombine.plots.style import CYCLE, INK, Figure, canvas, display
 
 PANELS = (
@@ -47,7 +47,7 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
         "seen classes since sizes overlap. Diamonds: the paper's own late means.",
     )
     variants = variants_of(rows)
-    families = families_of(variants)
+    families = compared(variants)
     series = [s for s in SERIES[:3] if any(f + s[0] in variants for f in families)]
     with canvas(folder, figure, 1, len(PANELS), size=(12.0, 3.4), sharey=True) as axes:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
@@ -84,9 +84,10 @@ def beside_paper(rows: Table, folder: Path) -> Figure:
                 for ending, name, color in SERIES:
                     if family + ending in variants:
                         plot_curves(axis, rows, family + ending, level, color, name)
-                paper = paper_points(OF_FAMILY[family], level)
-                axis.plot(*zip(*paper, strict=True), color=INK, lw=1, ls="--", label="the paper")
-                update_axis(axis, "" if i else title, last_of(rows), paper[-1][0])
+                paper = dict(family_points(family, level))
+                if paper:
+                    plot_dashed(axis, paper, INK)
+                update_axis(axis, "" if i else title, last_of(rows), max(paper, default=0))
                 axis.set_xlabel("updates" if i + 1 == len(families) else "")
             line[0].set_ylabel(display(family))
         drawn = (zip(*axis.get_legend_handles_labels(), strict=True) for axis in axes.flat)
@@ -97,6 +98,12 @@ def beside_paper(rows: Table, folder: Path) -> Figure:
 
 def families_of(variants: list[str]) -> list[str]:
     return list(dict.fromkeys(v.partition(", ")[0] for v in variants))
+
+
+def compared(variants: list[str]) -> list[str]:
+    """The families that were trained with label dropout too; all of them where none was."""
+    dropped = [f for f in families_of(variants) if {f + s[0] for s in SERIES[1:3]} & set(variants)]
+    return dropped or families_of(variants)
 
 
 def plot_curves(axis: Any, rows: Table, variant: str, level: int, color: str, label: str) -> None:

@@ -300,9 +300,13 @@ def ceiling_jobs(recipe: Recipe, variant: str, seed: int) -> list[Job]:
     if not isinstance(recipe.tokenizer, Autoencoder):
         return []
     made = TokenizerRun.of(recipe.tokenizer, recipe.tokenizer_pictures, recipe.split)
+    return [Job.of(ceiling_run(recipe, made), variant=variant, seed=seed)]
+
+
+def ceiling_run(recipe: Recipe, tokenizer: TokenizerRun | None) -> CeilingRun:
+    """By the probes of a recipe; None: of the pictures as they are."""
     e = recipe.evaluation
-    check = CeilingRun(
-        made, recipe.probe_world, e.probe_steps, recipe.split.seen, e.real,
+    return CeilingRun(
+        tokenizer, recipe.probe_world, e.probe_steps, recipe.split.seen, e.real,
         paper_probes=e.paper_probes,
     )  # fmt: skip
-    return [Job.of(check, variant=variant, seed=seed)]

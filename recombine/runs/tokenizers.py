@@ -16,6 +16,7 @@ from recombine.rng import seeded
 from recombine.runs.probes import open_probes, probe_runs
 from recombine.store import Row
 from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
+from recombine.tokenizers.pixels import Pixels
 from recombine.tokenizers.tokenizer import Codec, Tokenizer, nearest
 from recombine.train.fit import TrainConfig
 from recombine.train.loop import load_weights, train
@@ -112,10 +113,10 @@ def open_codec(tokenizer: Tokenizer, world: World, split: Split, work: Work) -> 
 @config("run/ceiling")
 class CeilingRun(Task):
     """What a learned tokenizer leaves of real pictures of `probe_world`, `count` of every
-    composition, by its probes."""
+    composition, by its probes; without a tokenizer, what they read in these pictures themselves."""
 
     noun = "tokenizer check"
-    tokenizer: TokenizerRun
+    tokenizer: TokenizerRun | None
     probe_world: World
     probe_steps: int
     seen: tuple[Composition, ...]
@@ -125,12 +126,13 @@ class CeilingRun(Task):
 
     def parents(self) -> tuple[Task, ...]:
         probes = probe_runs(self.probe_world, self.probe_steps, self.paper_probes)
-        return (self.tokenizer, *probes)
+        return (*([self.tokenizer] if self.tokenizer else []), *probes)
 
     def run(self, work: Work) -> list[Row]:
         probes = open_probes(self.probe_world, self.probe_steps, work, self.paper_probes)
-        codec, split = work.open(self.tokenizer), Split(self.seen)
-        return ceiling(codec, probes, self.probe_world, split, self.count, work.runtime.device)
+        codec = work.open(self.tokenizer) if self.tokenizer else Pixels(centred=False)
+        split, device = Split(self.seen), work.runtime.device
+        return ceiling(codec, probes, self.probe_world, split, self.count, device)
 
 
 def ceiling(

@@ -25,7 +25,7 @@ NAMES = (
     "jitter-by-shape",
     "interactions",
     "ablations",
-    "tokenizers",
+    "reconstruction",
     "repair",
     "circuits",
     "concept-space",

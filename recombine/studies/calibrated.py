@@ -12,7 +12,8 @@ GIVT has several forms, since a plain mixture does not learn what it sees on tok
 - wide: scales are at least the distance of neighbouring codes, and samples are snapped to codes;
 - sure: the same, decoded by confidence;
 - wider: twice the least scale, half the temperature;
-- free: trained without clipping.
+- free: trained without clipping;
+- sure on vae: as sure, on the latents of a VAE, which have no codes to snap to.
 
 After a comma stands what else differs:
 
@@ -35,10 +36,11 @@ Run: `recombine run calibrated --scale full` (on a GPU), `--scale laptop` (two f
 cores).
 """
 
+from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Any
 
-from recombine.analysis.calibrated import gate, tokenizers_alike
+from recombine.analysis.calibrated import family_of, gate, tokenizers_alike
 from recombine.analysis.paper_curves import OF_FAMILY
 from recombine.config import UsageError, config
 from recombine.nets.conditioning import Conditioning
@@ -204,6 +206,8 @@ class Calibrated:
         made["givt sure"] = replace(made["givt sure"], evaluation=sure)
         made["givt free"] = replace(made["givt free"], train=replace(base.train, clip=0.0))
         vae = replace(base.tokenizer, bottleneck=KL(base.tokenizer.bottleneck.dim))
+        free = Masked(replace(wide, snap=False))
+        made["givt sure on vae"] = replace(made["givt sure"], objective=free, tokenizer=vae)
         return made | {"dit": base, "dit on vae": replace(base, tokenizer=vae)}
 
     def variant(self, name: str) -> Recipe:
@@ -258,9 +262,13 @@ def jobs(settings: Calibrated, seeds: int) -> list[Job]:
 
 
 def describe(settings: Calibrated) -> dict[str, Any]:
-    families = {name: name.split(", ")[0] for name in settings.families}
-    curves = {n: OF_FAMILY["givt" if f.startswith("givt") else f] for n, f in families.items()}
-    return settings.recipe.facts() | {"paper_curve": curves}
+    return settings.recipe.facts() | {"paper_curve": curves_of(settings.families)}
+
+
+def curves_of(variants: Iterable[str]) -> dict[str, str]:
+    """The paper's curve of each variant whose family it has."""
+    families = {variant: family_of(variant) for variant in variants}
+    return {v: OF_FAMILY[family] for v, family in families.items() if family in OF_FAMILY}
 
 
 STUDY = Study(

@@ -7,9 +7,10 @@ all labels, with dropout of each factor (`dropout`) and of all together (`guidan
 else alike and as in the authors' development code: class labels, 1e-4 (the first 8,000 updates,
 over which their rate hardly falls), neither clipped nor averaged, 1,500 pictures of a composition,
 in the world that the paper's curves imply (`Shapes2D.calibrated`). MaskGIT, GIVT and MAR share a
-transformer of 7 layers of 128 with labels as tokens; DiT has 7 of 448 with adaLN, and is also
-trained on the latents of a VAE, with all labels. If the output decides, the three continuous
-families compose with dropout too; if dropout decides, none does.
+transformer of 7 layers of 128 with labels as tokens; DiT has 7 of 448 with adaLN. With all labels
+DiT and GIVT are also trained on the latents of a VAE, GIVT without snapping, since there are no
+codes. If the output decides, the three continuous families compose with dropout too; if dropout
+decides, none does.
 
 The authors' DiT is a DDPM that noises the latents of a VQGAN as they are. Where these are smaller
 than the noise, most noise levels hold little of the picture. `ddpm` is the authors' diffusion,
@@ -23,7 +24,6 @@ from dataclasses import field
 from typing import Any
 
 from recombine.analysis import label_dropout as claims
-from recombine.analysis.paper_curves import OF_FAMILY
 from recombine.config import UsageError, config
 from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import label_dropout as plots
@@ -39,6 +39,7 @@ SETUPS = {
     "mar": "mar, tokens, small",
     "dit": "dit",
     "dit on vae": "dit on vae",
+    "givt on vae": "givt sure on vae, tokens, small",
 }
 """Each family in the names of `calibrated`."""
 ENDINGS = ("", ", dropout", ", guidance")
@@ -56,6 +57,7 @@ class LabelDropout:
         *(family + ending for family in FOUR for ending in ENDINGS),
         *("dit" + ending for ending in DDPM),
         *("dit on vae" + ending for ending in ("", ", weak signal")),
+        "givt on vae",
     )
 
     def recipes(self) -> dict[str, Recipe]:
@@ -84,19 +86,19 @@ def jobs(settings: LabelDropout, seeds: int) -> list[Job]:
 
 
 def describe(settings: LabelDropout) -> dict[str, Any]:
-    curves = {v: OF_FAMILY[v.partition(", ")[0]] for v in settings.variants}
+    curves = calibrated.curves_of(settings.variants)
     return settings.base.recipe.facts() | {"paper_curve": curves}
 
 
 STUDY = Study(
     name="label-dropout",
     question="Is it label dropout, and not the categorical output, that keeps MaskGIT from composing?",
-    paper="A, Figs 3 and 4",
+    paper="A, Figs 2 to 4",
     about=about(__doc__),
     cost={
         "smoke": "40 s, one core",
         "laptop": "15 min (estimate), two cores",
-        "full": "45 min (estimate), one H200, 5 seeds",
+        "full": "50 min (estimate), one H200, 5 seeds",
     },
     settings=settings,
     jobs=jobs,
