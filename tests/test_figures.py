@@ -318,7 +318,7 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
          "inks": ["#0072b2", "#d55e00"], "limits": (0.95, 2.05, 0, 0.884)},
     ]),
     "ceilings": (reconstruction.figures, (ceilings(),), [
-        {"title": "oracle", "xticks": {"VAE\nall": 0, "VQ\nseen": 1},
+        {"title": "oracle", "xticks": {"VAE\ntrained\non all": 0, "VQ\ntrained\non seen": 1},
          "labels": ("", "share read as labelled"),
          "bars": [(-0.38, -0.14, 0, 0.9), (0.62, 0.86, 0, 0.85), (-0.12, 0.12, 0, 0.7),
                   (0.88, 1.12, 0, 0.65), (0.14, 0.38, 0, 0.5), (1.14, 1.38, 0, 0.45)],

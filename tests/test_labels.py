@@ -194,10 +194,10 @@ def test_samples_are_shown_seed_by_seed_where_every_sheet_is_there(tmp_path):
         assert [f.name for f in seed_by_seed(with_paper_probe(Table(rows)), figures)] == ["seeds"]
     axes = saved.call_args[0][0].axes
     assert [[t.get_text() for t in axis.texts] for axis in axes] == [
-        ["0.10"],
-        ["0.30"],
-        ["0.20"],
-        ["0.40"],
+        ["0.10\n0.10"],
+        ["0.30\n0.30"],
+        ["0.20\n0.20"],
+        ["0.40\n0.40"],
     ]
     for axis, seed in zip(axes, (0, 0, 1, 1), strict=True):
         shown = axis.images[0].get_array()

@@ -7,7 +7,7 @@ from recombine.analysis.levels import PROBES, level_mean, level_name
 from recombine.analysis.paper_probe import PAPER
 from recombine.analysis.reconstruction import REAL, ceilings
 from recombine.analysis.table import Table
-from recombine.plots.style import BESIDE, GREY, INK, LEVELS, Figure, canvas, display
+from recombine.plots.style import BESIDE, INK, LEVELS, Figure, canvas, display
 
 SHOWN = {"oracle": PROBES["oracle"], PAPER: "paper's linear probe, mean over its seeds"}
 BAR = 0.26
@@ -25,7 +25,8 @@ def reconstructions(read: Table, folder: Path) -> Figure:
         "What tokenizers reconstruct",
         "Share of real pictures that are read as labelled after encoding and decoding. 'all': the "
         "tokenizer was trained on every composition; 'seen': on the seen ones alone. Means over "
-        "seeds; each dot is a seed. Black lines: the same pictures as they are; since sizes overlap, "
+        "seeds, with numbers at the highest level; each dot is a seed. Black lines: the same pictures "
+        "as they are; since sizes overlap, "
         "not all of them are read as labelled.",
     )
     probes = [probe for probe in SHOWN if read.where(probe=probe)]
@@ -46,7 +47,13 @@ def plot_probe(axis: Any, rows: Table) -> None:
         plot_level(axis, rows, names, level)
     if rows.where(variant=REAL):
         axis.plot([], [], color=INK, lw=1.6, label=REAL)
-    axis.set_xticks(range(len(names)), [display(n).replace(", ", "\n") for n in names])
+    axis.set_xticks(range(len(names)), [ticked(name) for name in names])
+
+
+def ticked(variant: str) -> str:
+    """ "vae, seen" -> its name above what it was trained on."""
+    kind, data = variant.split(", ")
+    return f"{display(kind)}\ntrained\non {data}"
 
 
 def plot_level(axis: Any, rows: Table, names: list[str], level: int) -> None:
@@ -60,7 +67,9 @@ def plot_level(axis: Any, rows: Table, names: list[str], level: int) -> None:
         seeds = sorted(some.unique("seed"))
         if len(seeds) > 1:
             each = [level_mean(some.where(seed=s), level) for s in seeds]
-            axis.plot([i + left] * len(each), each, ".", color=GREY, ms=4)
+            axis.plot([i + left] * len(each), each, ".", color=INK, ms=3, alpha=0.6)
+        if level == max(rows.unique("level")):
+            axis.text(i + left, height + 0.12, f"{height:.2f}", ha="center", fontsize=7)
         if real := rows.where(variant=REAL):
             ends = [i + left - BAR / 2, i + left + BAR / 2]
             axis.plot(ends, [level_mean(real, level)] * 2, color=INK, lw=1.6)

@@ -43,6 +43,7 @@ def seed_by_seed(rows: Table, folder: Path) -> list[Figure]:
     variants = [v for v in accuracies.unique("variant") if TOKENIZER not in v]
     furthest = codes.index(accuracies.where(level=level).unique("composition")[0])
     late = {v: per_seed(rows, v, level, probe=PAPER) for v in variants}
+    oracle = {v: per_seed(rows, v, level, probe="oracle") for v in variants}
     seeds = sorted(set.intersection(*map(set, late.values()))) if late else []
     last = max(accuracies.unique("step"))
     sheets = {(s, v): sheet_path(folder, v, s, last) for s in seeds for v in variants}
@@ -51,17 +52,18 @@ def seed_by_seed(rows: Table, folder: Path) -> list[Figure]:
     figure = Figure(
         "seeds",
         "The unseen combination furthest away, seed by seed",
-        "The first samples of every model at the end of training, and its late mean by the paper's "
-        "probe. A line is a seed; its models share a tokenizer.",
+        f"Samples of composition {codes[furthest]} by every model at the end of training; above and "
+        "below the line beside them, late means by the paper's probe and by the oracle, which "
+        "rejects shapes between two classes. A line is a seed; its models share a tokenizer. Paper, "
+        "by its own probe: 0.01 without the auxiliary loss, 0.45 with it.",
     )
     size = (2.9 * len(variants) + 0.6, 0.62 * len(seeds) + 0.4)
     with canvas(folder, figure, len(seeds), len(variants), size=size, squeeze=False) as axes:
         for (seed, variant), axis in zip(sheets, axes.flat, strict=True):
             cells = [cut(sheets[seed, variant], len(codes), furthest, k) for k in range(SHOWN)]
             axis.imshow(np.concatenate(cells, axis=1), interpolation="nearest")
-            axis.text(
-                1.02, 0.5, f"{late[variant][seed]:.2f}", va="center", transform=axis.transAxes
-            )
+            both = f"{late[variant][seed]:.2f}\n{oracle[variant][seed]:.2f}"
+            axis.text(1.02, 0.5, both, va="center", fontsize=8, transform=axis.transAxes)
             axis.set(xticks=(), yticks=())
             axis.grid(visible=False)
             axis.spines[:].set_visible(False)

@@ -1,6 +1,7 @@
 """Does the auxiliary loss change how a model represents factors?
 
-The models of `repair`, MaskGIT without and with the auxiliary loss, are opened. Heads: the same
+The models of `repair`, MaskGIT without and with the auxiliary loss (in figures JEPA), are opened.
+Heads: the same
 tokens are given under two conditions that differ in one factor; a head whose output turns by more
 than a threshold for two factors or more is polysemantic. Units: those whose removal would change
 the likelihood of a composition's pictures most are its circuit, and circuits of different

@@ -1,8 +1,8 @@
 """What is left of a picture that a tokenizer has encoded and decoded?
 
 A tokenizer turns a 28x28 picture into a 7x7 grid: of continuous vectors (VAE), of vectors from a
-learned table (VQ) or from a fixed grid (FSQ). No model on top can do better than the tokenizer
-itself, and paper A leaves open how well that is. Here real pictures of every composition are
+learned table (VQ) or from a fixed grid (FSQ). What a tokenizer does not reconstruct, a model on top
+will hardly draw, and paper A leaves open how well its own do. Here real pictures of every composition are
 encoded, decoded and read by the probes that read samples, beside the same pictures as they are. A
 tokenizer is trained on all compositions, as everywhere else in this project, or on the seen ones
 alone; then it may fail before any model does.
