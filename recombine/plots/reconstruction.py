@@ -69,7 +69,9 @@ def plot_level(axis: Any, rows: Table, names: list[str], level: int) -> None:
             each = [level_mean(some.where(seed=s), level) for s in seeds]
             axis.plot([i + left] * len(each), each, ".", color=INK, ms=3, alpha=0.6)
         if level == max(rows.unique("level")):
-            axis.text(i + left, height + 0.12, f"{height:.2f}", ha="center", fontsize=7)
+            tall = height > 0.2
+            how = {"color": "white" if tall else INK, "rotation": 90, "ha": "center", "fontsize": 7}
+            axis.text(i + left, 0.03 if tall else height + 0.06, f"{height:.2f}", **how)
         if real := rows.where(variant=REAL):
             ends = [i + left - BAR / 2, i + left + BAR / 2]
             axis.plot(ends, [level_mean(real, level)] * 2, color=INK, lw=1.6)
