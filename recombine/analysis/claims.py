@@ -99,12 +99,10 @@ class Check:
 @dataclass(frozen=True)
 class Finding:
     """What a claim's function found in the rows: its parts, the headline first, and other numbers
-    worth showing. `deviations`: what differs from the paper's set-up, where the rows are of another
-    one than the claim's own list describes."""
+    worth showing."""
 
     parts: tuple[Part | Check, ...]
     measured: Measured = field(default_factory=dict)
-    deviations: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,6 @@ class Assessment:
         c, parts = self.claim, self.finding.parts if self.finding else ()
         shown = [part.json(verdict) for part, verdict in zip(parts, self.parts, strict=True)]
         head = next((p for p in shown if "estimate" in p), {})
-        found = self.finding.deviations if self.finding else None
         return {
             "id": c.id,
             "study": study,
@@ -175,7 +172,7 @@ class Assessment:
             "verdict": self.verdict,
             "note": self.note,
             "parts": shown,
-            "deviations": list(c.deviations if found is None else found),
+            "deviations": list(c.deviations),
             "scale": scale,
             "seeds": seeds,
             "provenance": provenance,

@@ -1,12 +1,12 @@
 """Does the auxiliary loss change how a model represents factors?
 
 The models of `repair`, MaskGIT without and with the auxiliary loss (in figures JEPA), are opened.
-Heads: the same
-tokens are given under two conditions that differ in one factor; a head whose output turns by more
-than a threshold for two factors or more is polysemantic. Units: those whose removal would change
-the likelihood of a composition's pictures most are its circuit, and circuits of different
-compositions are compared (Jaccard overlap). Both are also tested by cutting heads and units. Paper
-A, section 6: with the auxiliary loss fewer heads are polysemantic, and circuits overlap less.
+Heads: the same tokens are given under two conditions that differ in one factor; a head whose output
+turns by more than a threshold for two factors or more is polysemantic. Units: those whose removal
+would change the likelihood of a composition's pictures most are its circuit, and circuits of
+different compositions are compared (Jaccard overlap). Both are also tested by cutting heads and
+units. Paper A, section 6: with the auxiliary loss fewer heads are polysemantic, and circuits
+overlap less.
 
 The paper does not say which threshold, how large a circuit is or how influence was measured. Here
 both numbers are set on the models without the auxiliary loss, so that these read as the paper's do:

@@ -3,11 +3,11 @@
 In our best guess of paper A's setting MaskGIT fails when it is trained with label dropout
 (`label-dropout`). Here it is trained so, with 12 layers, and once more with an auxiliary loss, in
 figures JEPA (joint-embedding prediction): at hidden tokens inside random squares, some layers must
-predict what the same layers of the network's own moving average
-say when nothing is hidden. Layers 7, 9 and 11, or layer 8 alone, counted from 0; weight 0.6; a
-predictor of two layers; the average over about 1,000 updates. All else is as in `label-dropout`,
-but samples are drawn with the averaged weights, in all three. Paper A, section 6: level 2 rises
-from nothing to about 0.45, and several layers do better than one.
+predict what the same layers of the network's own moving average say when nothing is hidden. Layers
+7, 9 and 11, or layer 8 alone, counted from 0; weight 0.6; a predictor of two layers; the average
+over about 1,000 updates. All else is as in `label-dropout`, but samples are drawn with the averaged
+weights, in all three. Paper A, section 6: level 2 rises from nothing to about 0.45, and several
+layers do better than one.
 
 Seeds differ more than variants do, and a seed has a tokenizer of its own. A variant such as "jepa,
 tokenizer 2" takes that of seed 2 for all seeds: is it the tokenizer that decides?
