@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
 
 LINES = (
-    Line("2a", "diffusion_vae", "calibrated", "dit on vae, 4k updates"),
+    Line("2a", "diffusion_vae", "label-dropout", "dit on vae, weak signal"),
     Line("2b, 3d", "diffusion_token", "label-dropout", "dit"),
     Line("2b, 3d", "diffusion_token", "label-dropout", "dit, ddpm"),
     Line("2b, 3d", "diffusion_token", "label-dropout", "dit, weak signal"),

@@ -258,7 +258,7 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
          "texts": [("MaskGIT", 1, 0.2), ("DiT", 1, 0.4)]},
         {"title": "oracle", "limits": (-0.065, 1.035, -0.03, 1.03), "labels": ("", "")},
     ]),
-    "level 2 by the paper's probe": (calibrated.level_two, (paper_rows(("dit", "givt wide")),), [
+    "level 2 by the paper's probe": (calibrated.level_two, (paper_rows(("dit", "givt, wide")),), [
         {"title": "GIVT", "labels": ("", "level 2, paper's probe"), "lines": [
             ("wide", [10, 100], [0, 0.35]), ("the paper", *of_paper("givt"))]},
         {"title": "DiT", "labels": ("", ""), "limits": (1.25, 32775, -0.03, 1.03),

@@ -98,7 +98,6 @@ def test_rows_are_typed_and_in_todays_words(name):
 PROBE = "recipe.evaluation.probe_steps recipe.evaluation.probe_version"
 SINCE = {
     "ablations": "ablations",
-    "calibrated": "families once",
     "concept-space": "lines recipe.evaluation.probe_version",
     "conditioning": PROBE,
     "jitter": "amounts",

@@ -1,4 +1,4 @@
-"""The figures of `calibrated` and `label-dropout`: what the paper's probe reads of seen classes,
+"""Figures of the paper's probable setting: what the paper's probe reads of seen classes,
 level 2 of every family over updates by the paper's probe and the oracle, and all levels by the
 paper's probe."""
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from recombine.analysis.calibrated import NAMES, READS, family_of, gate_values
+from recombine.analysis.calibrated import NAMES, READS, gate_values
 from recombine.analysis.levels import curve, seeds_of
 from recombine.analysis.paper_curves import family_points
-from recombine.analysis.paper_probe import PAPER, seeds_of_probe, with_paper_probe
+from recombine.analysis.paper_probe import PAPER, seeds_of_probe
 from recombine.analysis.table import Table
 from recombine.plots.accuracy_panels import last_of, variants_of
 from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, display
@@ -19,14 +19,6 @@ from recombine.plots.training import by_level
 FAMILIES = ("maskgit", "givt", "givt on vae", "mar", "dit", "dit on vae")
 BAR = 0.27
 """The width of a bar."""
-
-
-def figures(rows: Table, folder: Path) -> list[Figure]:
-    return [*curves(rows, folder), *gate(rows, folder)]
-
-
-def curves(rows: Table, folder: Path) -> list[Figure]:
-    return [level_two(rows, folder), all_levels(with_paper_probe(rows), folder)]
 
 
 def level_two(
@@ -42,14 +34,14 @@ def level_two(
         "the highest. Below by the oracle. Lines are means over the seeds of a model. Dashed: the "
         "paper's own curve. Early networks draw noise, which the closed-set probe reads by chance.",
     )
-    families = [f for f in FAMILIES if f in set(map(family_of, variants_of(rows)))]
+    families = [f for f in FAMILIES if f in {family_of(v) for v in variants_of(rows)}]
     size = (3.1 * len(families), 6.4)
     with canvas(folder, figure, 2, len(families), size=size, sharey=True, squeeze=False) as axes:
         for column, family in zip(axes.T, families, strict=True):
             mine = [v for v in variants_of(rows) if family_of(v) == family]
             for variant, next_color in zip(mine, CYCLE, strict=False):
-                usual = short(variant), next_color
-                label, color = (named or {}).get(variant.removeprefix(family), usual)
+                change = variant.removeprefix(family)
+                label, color = (named or {}).get(change, (change[2:] or "base", next_color))
                 plot_paper(column[0], rows, variant, label, color)
                 plot_mean(column[1], rows, variant, color)
             paper = dict(family_points(family, 2))
@@ -104,11 +96,8 @@ def mean_curve(rows: Table, variant: str, probe: str) -> dict[int, float]:
     return {step: fmean(c[step] for c in curves if step in c) for step in curves[0]}
 
 
-def short(variant: str) -> str:
-    """A variant inside the panel of its family."""
-    name, _, setup = variant.partition(", ")
-    form = name.removeprefix(family_of(variant)).strip()
-    return ", ".join(part for part in (form, setup) if part) or "base"
+def family_of(variant: str) -> str:
+    return variant.partition(", ")[0]
 
 
 def all_levels(rows: Table, folder: Path) -> Figure:

@@ -10,7 +10,7 @@ from recombine.analysis.paper_curves import family_points
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.accuracy_panels import last_of, variants_of
-from recombine.plots.calibrated import level_two, plot_dashed, update_axis
+from recombine.plots.calibrated import gate, level_two, plot_dashed, update_axis
 from recombine.plots.style import CYCLE, INK, Figure, canvas, display
 
 PANELS = (
@@ -24,6 +24,7 @@ SERIES = (
     ("", "all labels given", CYCLE[0]),
     (", dropout", "each label hidden in 10 %", CYCLE[1]),
     (", guidance", "all labels hidden in 10 %", CYCLE[2]),
+    (", apart", "all labels, no overlapping sizes", CYCLE[5]),
     (", ddpm", "all labels, DDPM", CYCLE[3]),
     (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
 )
@@ -35,7 +36,7 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
     read = with_paper_probe(rows)
     named = {ending: (name, color) for ending, name, color in SERIES}
     second = level_two(rows, folder, named)
-    return [what_it_costs(read, folder), second, beside_paper(read, folder)]
+    return [what_it_costs(read, folder), second, beside_paper(read, folder), *gate(rows, folder)]
 
 
 def what_it_costs(rows: Table, folder: Path) -> Figure:
@@ -48,7 +49,7 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
     )
     variants = variants_of(rows)
     families = compared(variants)
-    series = [s for s in SERIES[:3] if any(f + s[0] in variants for f in families)]
+    series = [s for s in SERIES[:4] if any(f + s[0] in variants for f in families)]
     with canvas(folder, figure, 1, len(PANELS), size=(12.0, 3.4), sharey=True) as axes:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
             for i, (ending, name, color) in enumerate(series):
@@ -102,7 +103,7 @@ def families_of(variants: list[str]) -> list[str]:
 
 def compared(variants: list[str]) -> list[str]:
     """The families that were trained with label dropout too; all of them where none was."""
-    dropped = [f for f in families_of(variants) if {f + s[0] for s in SERIES[1:3]} & set(variants)]
+    dropped = [f for f in families_of(variants) if {f + s[0] for s in SERIES[1:4]} & set(variants)]
     return dropped or families_of(variants)
 
 

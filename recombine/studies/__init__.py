@@ -17,7 +17,6 @@ NAMES = (
     "composition",
     "conditioning",
     "objectives",
-    "calibrated",
     "label-dropout",
     "optimizers",
     "labels",

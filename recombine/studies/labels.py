@@ -55,7 +55,7 @@ class Labels:
             raise ValueError(f"variants: {unknown[0]!r} is none of {'; '.join(CONDITIONS)}")
 
     def recipes(self) -> dict[str, Recipe]:
-        recipe = self.base.variant("dit, few, 8k updates")
+        recipe = self.base.variant("dit")
         made = {n: replace(recipe, conditioning=CONDITIONS[n]) for n in self.variants}
         if (name := "values, dropout, sampling") in made:
             on = replace(recipe.evaluation, prompt_dropout=DROPOUT)

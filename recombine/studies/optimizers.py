@@ -20,8 +20,7 @@ from recombine.plots import optimizers as plots
 from recombine.runs.models import ModelRun, SearchRun, model_jobs
 from recombine.runs.recipe import Recipe
 from recombine.studies import calibrated
-from recombine.studies.calibrated import Calibrated
-from recombine.studies.label_dropout import FOUR, SETUPS
+from recombine.studies.calibrated import FAMILIES, Calibrated
 from recombine.studies.study import Scale, Study, described
 
 
@@ -31,15 +30,15 @@ class Optimizers:
     `steps`: updates of each run; `held_out`: pictures of each seen composition for the loss."""
 
     base: Calibrated = field(default_factory=Calibrated)
-    families: tuple[str, ...] = FOUR
+    families: tuple[str, ...] = FAMILIES
     rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3)
     clips: tuple[float, ...] = (0.0, 1.0)
     steps: int = 3000
     held_out: int = 256
 
     def __post_init__(self) -> None:
-        if unknown := [f for f in self.families if f not in SETUPS]:
-            raise ValueError(f"families: {unknown[0]!r} is none of {', '.join(SETUPS)}")
+        if unknown := [f for f in self.families if f not in FAMILIES]:
+            raise ValueError(f"families: {unknown[0]!r} is none of {', '.join(FAMILIES)}")
         if not self.families or not self.rates or not self.clips:
             raise ValueError("families, rates and clips: one or more of each")
 
@@ -48,7 +47,7 @@ class Optimizers:
         return {name_of(*key): self.recipe(*key) for key in each}
 
     def recipe(self, family: str, rate: float, clip: float) -> Recipe:
-        recipe = self.base.variant(f"{SETUPS[family]}, few, 8k updates")
+        recipe = self.base.variant(family)
         train = replace(recipe.train, lr=rate, clip=clip, steps=min(self.steps, recipe.train.steps))
         evaluation = replace(recipe.evaluation, checkpoints=4, keep=0, held_out=self.held_out)
         return replace(recipe, train=train, evaluation=evaluation)

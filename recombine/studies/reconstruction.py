@@ -69,7 +69,7 @@ STUDY = Study(
     cost={
         "smoke": "20 s, one core",
         "laptop": "5 min, one core",
-        "full": "15 min (estimate), one H200, 5 seeds; a third of the tokenizers are those of label-dropout",
+        "full": "5 min, one H200, 5 seeds, where label-dropout was run, else 7",
     },
     settings=settings,
     jobs=jobs,

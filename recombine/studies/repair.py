@@ -34,8 +34,6 @@ from recombine.studies import calibrated
 from recombine.studies.calibrated import Calibrated
 from recombine.studies.study import Scale, Study, described
 
-SETUP = "maskgit, tokens, small, few, dropout, 8k updates"
-"""In the names of `calibrated`."""
 LOSSES = ("maskgit", "jepa", "jepa, one layer")
 
 
@@ -53,7 +51,7 @@ class Repair:
     variants: tuple[str, ...] = LOSSES
 
     def recipes(self) -> dict[str, Recipe]:
-        recipe = self.base.variant(SETUP)
+        recipe = self.base.variant("maskgit, dropout")
         deeper = replace(recipe.net.transformer, depth=self.depth)
         plain = replace(
             recipe,
