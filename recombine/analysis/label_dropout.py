@@ -120,7 +120,7 @@ def latents_alike(rows: Table) -> Finding:
     shown = beside(rows, *WEAK) | papers_of(*WEAK) | {"paper_dit, Fig 4c": OTHER_RUN}
     for name in WEAK:
         values = per_seed(rows, name, 2, probe=PAPER).values()
-        shown[f"{name}, seeds"] = ", ".join(f"{value:.2f}" for value in values)
+        shown |= {f"{name}, lowest seed": min(values), f"{name}, highest seed": max(values)}
     return Finding((*parts, *seen(rows, *WEAK)), shown)
 
 
