@@ -16,7 +16,10 @@ TEXTS = (
     "dropout], by [G8: dit - dit, dropout, level 2] ([G8]); MAR from [G10: mar] to [G9: mar, "
     "dropout]; GIVT from [G10: givt] to [G9: givt, dropout]. With all labels MaskGIT composes about as "
     "well as DiT, so the paper's gap between them ([G6: paper_maskgit] and [G10: paper_dit]) does not "
-    "appear; figure below. [More](docs/pictures.md)",
+    "appear; figure below. Seeds scatter: by the authors' own diffusion DiT reaches [D4: dit, weak "
+    "signal, level 2] ([D4]), single seeds [D4: dit, weak signal, lowest seed] to [D4: dit, weak "
+    "signal, highest seed]; the paper's two runs of it read [D4: paper_dit, weak signal] and [D4: "
+    "paper_dit, Fig 4c]. [More](docs/pictures.md)",
     "**Paper A's auxiliary loss changes MaskGIT's heads and circuits in the paper's direction; whether "
     "the model then composes depends on the seed.** With the loss fewer attention heads respond to more "
     "than one factor: their share falls by [D8: share of polysemantic heads, fall] ([D8]). The fifth of "
@@ -47,7 +50,7 @@ TEXTS = (
     "map of all [S1: K_max of exp1] ([S1]; paper: 7). Where pixels see only their "
     "surroundings, a map of one reaches [S4: K_max of exp2L] ([S4]; paper: 9), a list [S5: K_max of "
     "exp3L] ([S5]; paper: 9). In the paper's own form, a U-Net on patches, they reach [S4: K_max "
-    "of exp2L, patches] ([S4]) and [S5: K_max of exp3L, patches] ([S5]). With the whole "
+    "of exp2L, patches, longer] ([S4]; twice the updates) and [S5: K_max of exp3L, patches] ([S5]). With the whole "
     "picture in view that form fails, as in the paper, after a quarter of the training ([S6: "
     "K_max of exp2L, patches, whole], [S6]); our form with tokens learns to be local and reaches [S6: "
     "exp2L, whole] in the two seeds run. Locality and number of objects go together: rank correlation "

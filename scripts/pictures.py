@@ -167,7 +167,7 @@ EXPERIMENTS = {
     "exp2": "one, on a grid",
     "exp3": "all, as a list",
     "exp2L": "one; local, tokens",
-    "exp2L, patches": "one; local, U-Net",
+    "exp2L, patches, longer": "one; local, U-Net",
     "exp3L": "list; local, tokens",
     "exp3L, patches": "list; local, U-Net",
     "exp2L, whole": "one; whole picture,\ntokens",
