@@ -6,7 +6,7 @@ probes: every variant in these claims by every probe. `<!-- checks jitter -->`: 
 the study jitter does on real, corrupted and interpolated pictures. `<!-- k-max length -->`:
 K_max by seed; `<!-- exact length -->`, `<!-- by-eye all -->`: what its detector counts
 (`detector_tables.py`). `<!-- curves A -->`: every curve of paper A beside
-ours (`curves_table.py`).
+ours (`curves_table.py`). `<!-- minutes full -->`: what each paper's studies take on a GPU.
 `make readme` runs it; a test holds the pages against it."""
 
 import json
@@ -24,6 +24,7 @@ from recombine.analysis.table import Table, read_table
 from recombine.plots.style import display
 
 ROOT = Path(__file__).parents[1]
+CATALOGUE = ROOT / "recombine" / "studies" / "catalogue.json"
 Lines = list[list[str]]
 """Of a table: its head and its lines, by cell."""
 HEAD = (
@@ -39,7 +40,7 @@ PROBES = {
 PROBE_NAMES = {"open-set": "open-set probe", "cnn": "CNN probe", "linear": "linear probe"}
 PROBE_NAMES |= {"oracle": "oracle"}
 MARKED = re.compile(
-    r"(<!-- (parts|headlines|probes|checks|exact|k-max|by-eye|curves) ([^>]*?) -->\n).*?(<!-- /\2 -->)",
+    r"(<!-- (parts|headlines|probes|checks|exact|k-max|by-eye|curves|minutes) ([^>]*?) -->\n).*?(<!-- /\2 -->)",
     re.S,
 )
 
@@ -149,6 +150,29 @@ def tolerance(between: Table) -> float:
     return max(share for share, joint in read if joint >= 0.5)
 
 
+def group(paper: str) -> str:
+    """Which paper a study belongs to: A, B with what came before it, C, or none."""
+    if "(before B)" in paper or "after B" in paper:
+        return "B"
+    return paper[0] if re.match(r"[ABC]\b", paper) else "beyond"
+
+
+def minutes_table() -> list[list[str]]:
+    """What studies cost on a GPU at full scale, and each paper's sum."""
+    lines: dict[str, list[list[str]]] = {}
+    sums: dict[str, int] = {}
+    for entry in json.loads(CATALOGUE.read_text()):
+        cost, paper = entry["cost"].get("full", ""), group(entry["paper"])
+        found = re.match(r"(\d+) min", cost)
+        if found and ("H200" in cost or "after" in cost):
+            lines.setdefault(paper, []).append(["", entry["name"], cost])
+            sums[paper] = sums.get(paper, 0) + int(found[1])
+    table = [["paper", "study", "full scale"]]
+    for paper in sorted(lines):
+        table += [[f"**{paper}**", "", f"**{sums[paper]} min**"], *lines[paper]]
+    return table
+
+
 def of_study(make: Callable[[Table], Lines], results: Path, study: str) -> Lines:
     return make(read_table(results / study / "rows.parquet"))
 
@@ -159,6 +183,7 @@ ROW_TABLES = {name: partial(of_study, make) for name, make in OF_STUDIES.items()
 ROW_TABLES |= {
     "by-eye": lambda *_: by_eye_table(),
     "curves": lambda results, _: curves_table(results),
+    "minutes": lambda *_: minutes_table(),
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pictures
 import sensitivity
-from claim_tables import all_claims
+from claim_tables import all_claims, group
 from findings import findings
 
 from recombine.report.claims import estimate
@@ -50,13 +50,6 @@ def studies_table(results: Path) -> str:
         )
     lines = ["| paper | study, question, claims, shipped results |", "|---|---|"]
     return "\n".join([*lines, *(table_line((k, "<br>".join(v))) for k, v in rows.items())])
-
-
-def group(paper: str) -> str:
-    """Which paper a study belongs to: A, B with what came before it, C, or none."""
-    if "(before B)" in paper or "after B" in paper:
-        return "B"
-    return paper[0] if re.match(r"[ABC]\b", paper) else "beyond"
 
 
 def spans(ids: Iterable[str]) -> str:

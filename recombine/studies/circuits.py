@@ -199,7 +199,7 @@ STUDY = Study(
     cost={
         "smoke": "20 s, one core",
         "laptop": "8 min (estimate), two cores",
-        "full": "15 min, one H200, 5 seeds; 2 where `repair` was run",
+        "full": "2 min, one H200, 5 seeds, where `repair` was run, else 15",
     },
     settings=settings,
     jobs=jobs,

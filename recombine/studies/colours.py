@@ -120,7 +120,7 @@ STUDY = Study(
     cost={
         "smoke": "10 s, one core",
         "laptop": "1 min a seed, one core",
-        "full": "15 min on one H200, 5 seeds one after another (estimate)",
+        "full": "15 min (estimate), one H200, 5 seeds",
     },
     settings=settings,
     jobs=jobs,

@@ -123,7 +123,7 @@ STUDY = Study(
     cost={
         "smoke": "10 s, one core",
         "laptop": "30 min, one core (estimated from single steps)",
-        "full": "10 min on one H200 for three seeds at once, beside other runs",
+        "full": "10 min, one H200, 5 seeds",
     },
     settings=settings,
     jobs=jobs,

@@ -179,7 +179,7 @@ STUDY = Study(
     cost={
         "smoke": "50 s, one core",
         "laptop": "17 min, two cores, --workers 2",
-        "full": "29 min for true values, one H200, 3 seeds, 8 runs at a time; as long again for classes",
+        "full": "58 min (half of it estimated), one H200, 3 seeds: 29 for true values",
     },
     settings=settings,
     jobs=jobs,

@@ -76,7 +76,7 @@ STUDY = Study(
     cost={
         "smoke": "40 s, one core",
         "laptop": "15 min (estimate), two cores",
-        "full": "60 min (estimate), one H200, 5 seeds",
+        "full": "62 min (a third estimated), one H200, 5 seeds: 0.4 a masked model, 0.8 a DiT",
     },
     settings=settings,
     jobs=jobs,

@@ -82,7 +82,7 @@ STUDY = Study(
     cost={
         "smoke": "40 s, one core",
         "laptop": "30 min (estimate), two cores",
-        "full": "30 min (estimate), one H200, 5 seeds; two variants share runs with label-dropout",
+        "full": "15 min (estimate), one H200, 5 seeds, after label-dropout, which has two of the variants",
     },
     settings=settings,
     jobs=jobs,

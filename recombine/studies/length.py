@@ -242,8 +242,8 @@ STUDY = Study(
     cost={
         "smoke": "30 s, one core",
         "laptop": "7 min, two cores (Exps 1 and 2)",
-        "full": "Exps 1, 2, 3, 2L and 3L 7 min a seed, five at a time on one H200, and 2 min for the "
-        "detector; all 15 experiments not measured",
+        "full": "125 min (half of it estimated), one H200, 5 seeds, five at a time: Exps 1, 2, 3, 2L "
+        "and 3L 35, the three on patches 23",
     },
     settings=settings,
     jobs=jobs,

@@ -84,7 +84,7 @@ STUDY = Study(
     cost={
         "smoke": "20 s, one core",
         "laptop": "25 min (estimate), two cores",
-        "full": "8 min a seed (estimate), one H200",
+        "full": "8 min (estimate), one H200, 1 seed",
     },
     settings=settings,
     jobs=jobs,

@@ -107,7 +107,7 @@ STUDY = Study(
     cost={
         "smoke": "12 s, one core",
         "laptop": "10 min (estimate), two cores",
-        "full": "20 min a seed (estimate) after length, five at a time on one H200",
+        "full": "20 min (estimate), one H200, 1 seed, after length",
     },
     settings=settings,
     jobs=jobs,
