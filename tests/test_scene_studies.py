@@ -542,6 +542,21 @@ def test_the_order_of_locality_can_fail_in_part_or_whole():
     assert verdict(CLAIMS["S7"], study_rows(shift=alike)) == "inconclusive"
 
 
+def test_pixel_locality_at_the_lowest_and_at_the_highest_noise():
+    about = {"kind": "locality", "step": 9}
+    rows = Table(
+        [
+            about | {"variant": v, "seed": seed, "sigma": sigma, "pixel": pixel + seed / 100}
+            for v, values in {"exp1": (0.5, 0.1, 0.8), "exp3": (0.6, 0.9, 0.6)}.items()
+            for sigma, pixel in zip((0.1, 1.0, 10.0), values, strict=True)
+            for seed in (0, 1)
+        ]
+    )
+    leads = locality.at_the_ends(rows, "exp1", "exp3")
+    assert list(leads.values()) == pytest.approx([-0.1, 0.2])
+    assert [name.rpartition(", ")[2] for name in leads] == ["lowest noise", "highest noise"]
+
+
 def test_the_correlation_takes_every_run_and_checkpoint():
     rows = study_rows()
     some = points(rows)

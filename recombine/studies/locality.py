@@ -10,6 +10,8 @@ the numbers it was trained on.
 
 Run: `recombine run length locality --scale laptop`; the runs of `length` are used again."""
 
+from statistics import fmean
+
 from recombine.analysis.claims import Claim, Finding, Measured, Part
 from recombine.analysis.estimates import correlation_estimate
 from recombine.analysis.scenes import (
@@ -17,6 +19,7 @@ from recombine.analysis.scenes import (
     correlation,
     correlation_by_seed,
     difference,
+    last,
     locality,
     points,
     rising_together,
@@ -65,7 +68,20 @@ def locality_order(rows: Table) -> Finding:
         for more, less in pairs:
             lead = difference(values[more], values[less], low=-1, high=1)
             parts.append(Part(f"{column} locality, {more} - {less}", lead, MARGIN, 1.0))
+    for more, less in ORDER["pixel"]:
+        measured |= at_the_ends(rows, more, less)
     return Finding(tuple(parts), measured)
+
+
+def at_the_ends(rows: Table, more: str, less: str) -> Measured:
+    """By how much pixel locality differs at the lowest and at the highest noise level."""
+    several = [last(rows, name, "locality").values() for name in (more, less)]
+    levels = sorted({level for each in several for some in each for level in some.unique("sigma")})
+    leads = {}
+    for name, level in (("lowest", levels[0]), ("highest", levels[-1])):
+        a, b = (fmean(some.one(sigma=level)["pixel"] for some in each) for each in several)
+        leads[f"pixel, {more} - {less}, {name} noise"] = a - b
+    return leads
 
 
 def locality_correlates(rows: Table) -> Finding:
