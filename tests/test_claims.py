@@ -237,7 +237,13 @@ def test_notes_say_what_is_missing_or_differs():
     alone = claim(Part("x", estimate(0.9, 1.0, 1), 0.75))
     assert assess(alone, ROWS, "full").note == "1 seed; a verdict needs 5"
     enough = assess(claim(Part("x", estimate(0.9, 1.0), 0.75), faithful=False), ROWS, "full")
-    assert enough.note == "the set-up differs from the paper's in what may decide"
+    assert enough.note == "the set-up is not the paper's in all that may decide"
+    outside = claim(
+        Part("x", estimate(0.9, 1.0), 0.75), Part("y", estimate(0.2, 0.3), 0.75), faithful=False
+    )
+    assert (
+        assess(outside, ROWS, "full").note == f"y: outside the expected region, but {enough.note}"
+    )
     exact = claim(Part("x", estimate(0.9, 1.0, 2), 0.75), trained=False)
     assert assess(exact, ROWS, "full").note == ""
     assert assess(claim(Check("c", True)), ROWS, "full").note == ""

@@ -222,7 +222,11 @@ def _note(claim: Claim, verdict: Verdict, finding: Finding, enough: int) -> str:
         if verdict == "partly supported":
             return f"{seeds} for some parts; a verdict on these needs {enough}"
         return f"{seeds}; a verdict needs {enough}"
-    return "" if claim.faithful else "the set-up differs from the paper's in what may decide"
+    if claim.faithful:
+        return ""
+    said = "the set-up is not the paper's in all that may decide"
+    outside = [p.name for p in finding.parts if p.verdict(enough, True) == "contradicted"]
+    return f"{outside[0]}: outside the expected region, but {said}" if outside else said
 
 
 def _text(error: LookupError) -> str:
