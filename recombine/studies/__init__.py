@@ -20,6 +20,7 @@ NAMES = (
     "label-dropout",
     "optimizers",
     "labels",
+    "forgetting",
     "jitter",
     "jitter-by-shape",
     "interactions",

@@ -1,0 +1,69 @@
+"""Why does a model learn a composition that it has never seen, and lose it again?
+
+In most runs of `label-dropout` level 2 is best early and falls while the seen classes stay, and it
+differs from one checkpoint to the next; the paper's curves do the same. Here DiT is trained as
+there, with one thing changed at a time: weights averaged over updates (`averaged`), a rate that
+falls to nothing (`decayed`), three times the rate (`faster`), clipped gradients (`clipped`), 28,000
+updates (`theirs`). If single updates shake off what was learned, averaging keeps it; if training
+moves away from it, averaging does not.
+
+Run: `recombine run forgetting --scale full` (on a GPU), `--scale laptop` (two cores).
+"""
+
+from dataclasses import field
+from typing import Any
+
+from recombine.analysis.forgetting import averaging_keeps_level_two
+from recombine.config import config
+from recombine.pipeline.job import Job, seed_by_seed
+from recombine.plots import forgetting as plots
+from recombine.runs.models import model_jobs
+from recombine.runs.recipe import Recipe
+from recombine.studies import calibrated
+from recombine.studies.calibrated import Calibrated
+from recombine.studies.study import Scale, Study, described
+
+
+@config("settings/forgetting")
+class Forgetting:
+    """`variants`: families, and after a comma what differs, in the names of `calibrated`."""
+
+    base: Calibrated = field(default_factory=Calibrated)
+    variants: tuple[str, ...] = (
+        "dit", "dit, averaged", "dit, decayed", "dit, faster", "dit, clipped", "dit, theirs",
+    )  # fmt: skip
+
+    def recipes(self) -> dict[str, Recipe]:
+        return {name: self.base.variant(name) for name in self.variants}
+
+
+def settings(scale: Scale) -> Forgetting:
+    variants = Forgetting.variants if scale == "full" else ("dit", "dit, averaged")
+    return Forgetting(calibrated.settings(scale), variants)
+
+
+def jobs(settings: Forgetting, seeds: int) -> list[Job]:
+    return seed_by_seed(model_jobs(settings.recipes(), seeds))
+
+
+def describe(settings: Forgetting) -> dict[str, Any]:
+    curves = calibrated.curves_of(settings.variants)
+    return settings.base.recipe.facts() | {"paper_curve": curves}
+
+
+STUDY = Study(
+    name="forgetting",
+    **described(__doc__),
+    paper="A, Figs 3 and 4",
+    cost={
+        "smoke": "60 s, one core",
+        "laptop": "20 min (estimate), two cores",
+        "full": "27 min (estimate), one H200, 5 seeds, after label-dropout, which has one of the variants",
+    },
+    settings=settings,
+    jobs=jobs,
+    claims=(averaging_keeps_level_two,),
+    figures=plots.figures,
+    describe=describe,
+    run_minutes=2.5,
+)
