@@ -269,7 +269,7 @@ def test_kept_samples_are_bytes_of_one_array_and_anything_else_is_refused(tmp_pa
 def test_variants_that_are_none_are_refused():
     chosen = calibrated.settings("smoke")
     for made, says in (
-        (lambda: chosen.variant("dit, faster"), "variants: 'dit, faster' is none of "),
+        (lambda: chosen.variant("dit, wilder"), "variants: 'dit, wilder' is none of "),
         (lambda: calibrated.ddpm(chosen.variant("mar")), "ddpm: DiT alone denoises all tokens "),
         (
             lambda: replace(dropout.settings("smoke"), variants=("dit, few",)).recipes(),
