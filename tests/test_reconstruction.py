@@ -76,6 +76,7 @@ def test_whole_seeds_come_first():
     assert len(jobs) == 2 + 3 * 6
 
 
+@pytest.mark.slow
 def test_real_pictures_are_those_that_are_encoded(tmp_path):
     task = tasks(reconstruction, CeilingRun, "smoke", 1)[claims.REAL, None]
     assert task.tokenizer is None

@@ -134,7 +134,7 @@ def test_a_schedule_runs_from_the_picture_to_noise(schedule):
 def test_a_weaker_signal_is_the_process_of_smaller_pictures():
     t, x, noise = torch.rand(5, generator=seeded("t")).double(), normal(5, 2), normal(5, 2).flip(0)
     torch.testing.assert_close(noised(WEAK, x, t, noise), noised(Linear(), 0.3 * x, t, noise))
-    found = Ancestral(4000).sample(gaussian(WEAK), WEAK, normal(4000, 1), None, seeded("own"))
+    found = Ancestral(1500).sample(gaussian(WEAK), WEAK, normal(8000, 1), None, seeded("own"))
     assert float(found.mean()) == pytest.approx(MEAN, abs=0.04)
     assert float(found.var()) == pytest.approx(VARIANCE, rel=0.08)
 
