@@ -35,7 +35,7 @@ def test_early_is_before_the_fall_and_unrest_is_of_the_second_half():
     assert early(points) == pytest.approx(0.8)
     assert unrest(points) == pytest.approx((0.1 + 0.2 + 0.2 + 0.2) / 4)
     assert unrest([(step, 0.3) for step in STEPS]) == 0
-    with pytest.raises(LookupError, match="four checkpoints"):
+    with pytest.raises(LookupError, match="fewer than 4 checkpoints"):
         unrest(points[:3])
 
 

@@ -13,6 +13,8 @@ from recombine.analysis.levels import Curve, gain_of, has_learned, late, per_see
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 
+FEWEST = 4
+"""Checkpoints of a run of which something can be said."""
 BASE, AVERAGED = "dit", "dit, averaged"
 DEVIATIONS = (
     "8,000 updates (the paper's curves: 28,000 to 55,000), but for the variant called theirs",
@@ -29,8 +31,8 @@ def early(points: Curve) -> float:
 def unrest(points: Curve) -> float:
     """How much a checkpoint differs from the one before, on average over the second half.
     LookupError where there are too few."""
-    if len(points) < 4:
-        raise LookupError("fewer than four checkpoints")
+    if len(points) < FEWEST:
+        raise LookupError(f"fewer than {FEWEST} checkpoints")
     half = points[len(points) // 2 - 1 :]
     return fmean(abs(b - a) for (_, a), (_, b) in pairwise(half))
 

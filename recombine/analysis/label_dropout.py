@@ -9,6 +9,7 @@ from statistics import fmean
 
 from recombine.analysis.calibrated import LATE, SEEN, gate
 from recombine.analysis.claims import Finding, Measured, Part, claim
+from recombine.analysis.forgetting import FEWEST, unrest
 from recombine.analysis.levels import (
     at_level,
     curve,
@@ -70,6 +71,17 @@ def seen_by_oracle(rows: Table, *variants: str) -> Measured:
     return shown | ({"real pictures, seen, oracle": fmean(real)} if real else {})
 
 
+def shaken(rows: Table, *variants: str) -> Measured:
+    """How much level 2 and seen classes differ from one checkpoint to the next."""
+    shown: Measured = {}
+    for v in variants:
+        for name, level in (("level 2", 2), ("seen", 0)):
+            curves = [curve(rows, v, seed, level, probe=PAPER) for seed in seeds_of(rows, v)]
+            if min(map(len, curves)) >= FEWEST:
+                shown[f"{v}, {name}, between checkpoints"] = fmean(map(unrest, curves))
+    return shown
+
+
 @claim("D1", "A, Fig 3a", faithful=False, deviations=DEVIATIONS)
 def maskgit_fails(rows: Table) -> Finding:
     """MaskGIT, which predicts categories, fails at level 2.
@@ -102,7 +114,7 @@ def continuous_succeed(rows: Table) -> Finding:
     its seeds) (paper: 0.821, 0.848)"""
     rows, both = with_paper_probe(rows), ("mar", "dit")
     parts = tuple(at_level(rows, name, 2, low=0.75, probe=PAPER) for name in both)
-    return Finding((*parts, *seen(rows, *both)), beside(rows, *both))
+    return Finding((*parts, *seen(rows, *both)), beside(rows, *both) | shaken(rows, *both))
 
 
 @claim("D4", "A, Fig 2", faithful=False, deviations=DEVIATIONS)
