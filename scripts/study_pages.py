@@ -43,7 +43,7 @@ def study_page(entry: Row, results: Path) -> str:
 
 
 LETTERS = (
-    "D and G: paper A (G in its own setting). S, X and L: paper B (scenes, text, exact). C and T: "
+    "D: paper A; G: ours, in its setting. S, X and L: paper B (scenes, text, exact). C and T: "
     "paper C (trained, exact). B: beyond the papers. Estimates are means over n seeds with 95 % "
     "intervals; [one rule](../statistics.md) gives the verdict."
 )

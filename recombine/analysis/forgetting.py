@@ -1,7 +1,8 @@
 """What the claim of `forgetting` measures: level 2 early and late, and how much it differs from one
 checkpoint to the next, by the paper's probe, the mean over its seeds, and by the oracle. Known when
 the regions were written: the runs of `label-dropout` with all labels, in which DiT falls by 0.10 on
-average and differs by 0.07 between checkpoints; nothing of any other variant."""
+average (by the oracle not at all) and differs by 0.07 between checkpoints; nothing of any other
+variant."""
 
 from itertools import pairwise
 from statistics import fmean
@@ -39,7 +40,7 @@ def unrest(points: Curve) -> float:
 
 @claim("G20", "beyond A", deviations=DEVIATIONS)
 def averaging_keeps_level_two(rows: Table) -> Finding:
-    """Single updates shake off what was learned of level 2: averaged weights keep it.
+    """With weights averaged over updates DiT ends with a higher level 2 than without.
 
     Expected: level 2 with averaged weights - without >= 0.1; its mean difference from one checkpoint
     to the next, over the second half, at least 0.02 smaller; seen >= 0.7 for both; late means,

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from recombine.analysis.calibrated import LATE, SEEN, gate
 from recombine.analysis.claims import Finding, Measured, Part, claim
-from recombine.analysis.forgetting import FEWEST, unrest
+from recombine.analysis.forgetting import FEWEST, early, unrest
 from recombine.analysis.levels import (
     at_level,
     curve,
@@ -133,6 +133,10 @@ def latents_alike(rows: Table) -> Finding:
     for name in WEAK:
         values = per_seed(rows, name, 2, probe=PAPER).values()
         shown |= {f"{name}, lowest seed": min(values), f"{name}, highest seed": max(values)}
+        for probe, ending in ((PAPER, ""), ("oracle", ", oracle")):
+            curves = [curve(rows, name, seed, 2, probe=probe) for seed in seeds_of(rows, name)]
+            if min(map(len, curves)) >= FEWEST:
+                shown[f"{name}, early{ending}"] = fmean(map(early, curves))
     return Finding((*parts, *seen(rows, *WEAK)), shown)
 
 
