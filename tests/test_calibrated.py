@@ -21,6 +21,7 @@ from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.solvers import Euler
 from recombine.pipeline.executor import execute, obtain
 from recombine.pipeline.job import digest_of
+from recombine.plots import calibrated as plots
 from recombine.rng import seeded
 from recombine.runs.models import ModelRun
 from recombine.runs.probes import PaperProbeRun, probe_runs
@@ -305,6 +306,12 @@ def test_regions_of_the_gate():
     assert regions[4] == ("DiT's large red circle", 0.69, 0.85)
     assert regions[7] == ("DiT's small red circle", 0.82, 0.98)
     assert {p.estimate.n for p in parts} == {5}
+
+
+def test_nothing_is_said_of_a_gate_without_dit(tmp_path):
+    rows = rows_of({"maskgit": (0.5,) * 5})
+    assert verdict(dropout.STUDY, "G1", list(rows)) == "not measured"
+    assert plots.gate(rows, tmp_path) == []
 
 
 def test_what_is_left_without_overlapping_pictures():

@@ -531,7 +531,8 @@ def small(world: Shapes2D) -> Circuits:
     recipe = Recipe(world, (), 4, tokenizer, net=NET, train=train, evaluation=evaluation)
     how = Opening(pictures=2, units=2, samples=2, shares=(0.05,))
     losses = Jepa(layers=(0, 1)), Jepa(layers=(1,))
-    return Circuits(Repair(Calibrated(recipe), *losses, depth=2), how)
+    base = Calibrated(recipe, NET.transformer)
+    return Circuits(Repair(base, *losses, depth=2), how)
 
 
 @pytest.mark.slow

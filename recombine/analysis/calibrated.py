@@ -31,6 +31,8 @@ def gate_values(rows: Table) -> dict[str, tuple[list[float], list[float]]]:
     """For each seen class how often the paper's probe reads it: in real pictures, by seed of the
     probe; in DiT's at its last checkpoint, by seed of DiT, the mean over those of the probe."""
     names, seeds = seeds_of_probe(rows), seeds_of(rows, "dit")
+    if not seeds:
+        raise LookupError("no rows of dit")
     values = {}
     for code in READS:
         real, drawn = rows.where(kind="probe", composition=code), []
