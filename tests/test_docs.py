@@ -53,6 +53,7 @@ def test_every_block_says_what_it_is(path):
 WITH_PROGRAMS = [p for p in PAGES if blocks(p, "python") and p.name not in ELSEWHERE]
 
 
+@pytest.mark.slow
 def test_programs_run_as_printed(tmp_path):
     """One process for all pages, each with names of its own: importing torch takes longer than most
     of them."""

@@ -319,6 +319,7 @@ def rows_of(out: Path) -> dict[str, bytes]:
     return {p.parent.name: p.read_bytes() for p in sorted(out.glob("runs/*/rows.jsonl"))}
 
 
+@pytest.mark.slow
 def test_the_documented_study_that_trains_runs(tmp_path):
     text = (ROOT / "docs" / "own-study.md").read_text()
     path = tmp_path / "batch.py"
