@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from level_rows import regions, verdict
 
-from recombine.analysis.forgetting import averaging_keeps_level_two, early, unrest
+from recombine.analysis.forgetting import averaging_keeps_level_two
+from recombine.analysis.levels import early, fluctuation
 from recombine.analysis.paper_probe import with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.forgetting import over_updates
@@ -30,13 +31,13 @@ def rows_of(curves: dict[str, tuple[float, ...]], seeds: int = 5, seen: float = 
     )  # fmt: skip
 
 
-def test_early_is_before_the_fall_and_unrest_is_of_the_second_half():
+def test_early_is_before_the_fall_and_fluctuation_is_of_the_second_half():
     points = list(zip(STEPS, FALLS, strict=True))
     assert early(points) == pytest.approx(0.8)
-    assert unrest(points) == pytest.approx((0.1 + 0.2 + 0.2 + 0.2) / 4)
-    assert unrest([(step, 0.3) for step in STEPS]) == 0
+    assert fluctuation(points) == pytest.approx((0.1 + 0.2 + 0.2 + 0.2) / 4)
+    assert fluctuation([(step, 0.3) for step in STEPS]) == 0
     with pytest.raises(LookupError, match="fewer than 4 checkpoints"):
-        unrest(points[:3])
+        fluctuation(points[:3])
 
 
 @pytest.mark.parametrize(

@@ -4,38 +4,28 @@ the regions were written: the runs of `label-dropout` with all labels, in which 
 average (by the oracle not at all) and differs by 0.07 between checkpoints; nothing of any other
 variant."""
 
-from itertools import pairwise
 from statistics import fmean
 
 from recombine.analysis.calibrated import SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate_difference
-from recombine.analysis.levels import Curve, gain_of, has_learned, late, per_seed, same_seeds
+from recombine.analysis.levels import (
+    early,
+    fluctuation,
+    gain_of,
+    has_learned,
+    late,
+    per_seed,
+    same_seeds,
+)
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 
-FEWEST = 4
-"""Checkpoints of a run of which something can be said."""
 BASE, AVERAGED = "dit", "dit, averaged"
 DEVIATIONS = (
     "8,000 updates (the paper's curves: 28,000 to 55,000), but for the variant called theirs",
     "DiT by flow matching, Heun with 25 steps (the paper: DDPM, 500 ancestral steps)",
 )
-
-
-def early(points: Curve) -> float:
-    """The mean over the second to the fourth checkpoint: the first is of a network that has hardly
-    begun."""
-    return fmean(y for _, y in points[1:4])
-
-
-def unrest(points: Curve) -> float:
-    """How much a checkpoint differs from the one before, on average over the second half.
-    LookupError where there are too few."""
-    if len(points) < FEWEST:
-        raise LookupError(f"fewer than {FEWEST} checkpoints")
-    half = points[len(points) // 2 - 1 :]
-    return fmean(abs(b - a) for (_, a), (_, b) in pairwise(half))
 
 
 @claim("G20", "beyond A", deviations=DEVIATIONS)
@@ -46,9 +36,9 @@ def averaging_keeps_level_two(rows: Table) -> Finding:
     to the next, over the second half, at least 0.02 smaller; seen >= 0.7 for both; late means,
     paper's linear probe (mean over its seeds)"""
     rows = with_paper_probe(rows)
-    shaken = [per_seed(rows, name, 2, unrest, PAPER) for name in (BASE, AVERAGED)]
-    same_seeds(*shaken)
-    less = rate_difference(*(list(each.values()) for each in shaken))
+    both = [per_seed(rows, name, 2, fluctuation, PAPER) for name in (BASE, AVERAGED)]
+    same_seeds(*both)
+    less = rate_difference(*(list(each.values()) for each in both))
     parts = (
         gain_of(rows, AVERAGED, BASE, 0.1, probe=PAPER),
         Part("difference between checkpoints, without - with averaging", less, 0.02, 1.0),
@@ -60,7 +50,7 @@ def averaging_keeps_level_two(rows: Table) -> Finding:
 def shown(rows: Table) -> Measured:
     """Of every variant, by both probes."""
     found: Measured = {"primary probe": "paper's linear probe, mean over its seeds"}
-    summaries = {"early": early, "late": late, "between checkpoints": unrest}
+    summaries = {"early": early, "late": late, "between checkpoints": fluctuation}
     for variant in rows.where(kind="accuracy").unique("variant"):
         for probe, ending in ((PAPER, ""), ("oracle", ", oracle")):
             for name, summary in summaries.items():

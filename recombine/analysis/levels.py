@@ -15,6 +15,8 @@ Curve = list[tuple[int, float]]
 """(step, accuracy), in order."""
 LEARNED = 0.8
 """The joint accuracy on seen compositions from which on a network counts as trained."""
+FEWEST = 4
+"""Checkpoints of a run whose course over updates can be described."""
 PRIMARY = ("open-set", "cnn")
 """The primary probe where a claim names no other: the first of these that scored the samples."""
 PROBES = {
@@ -80,6 +82,26 @@ def late(points: Curve) -> float:
     if not points:
         raise LookupError("no such level was measured")
     return fmean(y for _, y in points[-max(1, len(points) // 4) :])
+
+
+def early(points: Curve) -> float:
+    """The mean over the second to the fourth checkpoint: the first is of a network that has hardly
+    begun. LookupError where there are too few."""
+    return fmean(y for _, y in enough(points)[1:4])
+
+
+def fluctuation(points: Curve) -> float:
+    """How much a checkpoint differs from the one before, on average over the second half.
+    LookupError where there are too few."""
+    half = enough(points)[len(points) // 2 - 1 :]
+    return fmean(abs(b - a) for (_, a), (_, b) in pairwise(half))
+
+
+def enough(points: Curve) -> Curve:
+    """The checkpoints of a run, if they are so many that early and late can be told apart."""
+    if len(points) < FEWEST:
+        raise LookupError(f"fewer than {FEWEST} checkpoints")
+    return points
 
 
 def best(points: Curve) -> float:

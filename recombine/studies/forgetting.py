@@ -11,45 +11,26 @@ if training moves away from it, averaging does not.
 Run: `recombine run forgetting --scale full` (on a GPU), `--scale laptop` (two cores).
 """
 
-from dataclasses import field
-from typing import Any
-
 from recombine.analysis.forgetting import averaging_keeps_level_two
 from recombine.config import config
-from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import forgetting as plots
-from recombine.runs.models import model_jobs
-from recombine.runs.recipe import Recipe
 from recombine.studies import calibrated
-from recombine.studies.calibrated import Calibrated
+from recombine.studies.label_dropout import LabelDropout, describe, jobs
 from recombine.studies.study import Scale, Study, described
 
 
 @config("settings/forgetting")
-class Forgetting:
+class Forgetting(LabelDropout):
     """`variants`: families, and after a comma what differs, in the names of `calibrated`."""
 
-    base: Calibrated = field(default_factory=Calibrated)
     variants: tuple[str, ...] = (
         "dit", "dit, averaged", "dit, decayed", "dit, faster", "dit, clipped", "dit, theirs",
     )  # fmt: skip
-
-    def recipes(self) -> dict[str, Recipe]:
-        return {name: self.base.variant(name) for name in self.variants}
 
 
 def settings(scale: Scale) -> Forgetting:
     variants = Forgetting.variants if scale == "full" else ("dit", "dit, averaged")
     return Forgetting(calibrated.settings(scale), variants)
-
-
-def jobs(settings: Forgetting, seeds: int) -> list[Job]:
-    return seed_by_seed(model_jobs(settings.recipes(), seeds))
-
-
-def describe(settings: Forgetting) -> dict[str, Any]:
-    curves = calibrated.curves_of(settings.variants)
-    return settings.base.recipe.facts() | {"paper_curve": curves}
 
 
 STUDY = Study(
