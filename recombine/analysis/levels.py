@@ -16,7 +16,7 @@ Curve = list[tuple[int, float]]
 LEARNED = 0.8
 """The joint accuracy on seen compositions from which on a network counts as trained."""
 FEWEST = 4
-"""Checkpoints of a run whose course over updates can be described."""
+"""Checkpoints of a run of which something can be said over updates."""
 PRIMARY = ("open-set", "cnn")
 """The primary probe where a claim names no other: the first of these that scored the samples."""
 PROBES = {
@@ -98,7 +98,7 @@ def fluctuation(points: Curve) -> float:
 
 
 def enough(points: Curve) -> Curve:
-    """The checkpoints of a run, if they are so many that early and late can be told apart."""
+    """The checkpoints of a run. LookupError where early and late ones would be the same."""
     if len(points) < FEWEST:
         raise LookupError(f"fewer than {FEWEST} checkpoints")
     return points
