@@ -27,10 +27,12 @@ def run(
     engine: str = "local",
     fresh: bool = False,
     first_seed: int = 0,
+    finished: bool = False,
 ) -> list[Path]:
     """Run studies as `recombine run` does: train or compute what is missing, assess, write the
     pages; the studies' folders. `changes`: settings by their path, as in
-    {"recipe.train.steps": 500}. 0 seeds = the scale's own number."""
+    {"recipe.train.steps": 500}. 0 seeds = the scale's own number. `finished`: run nothing, assess
+    what is there."""
     from recombine.config import UsageError
     from recombine.pipeline.plan import Command
     from recombine.studies import expanded
@@ -42,15 +44,19 @@ def run(
         tuple(expanded(studies)), scale, count, _as_text(changes), device, str(out), workers,
         first_seed=first_seed,
     )  # fmt: skip
-    return run_command(command, engine, fresh)
+    return run_command(command, engine, fresh, finished)
 
 
-def run_command(command: "Command", engine: str = "local", fresh: bool = False) -> list[Path]:
+def run_command(
+    command: "Command", engine: str = "local", fresh: bool = False, finished: bool = False
+) -> list[Path]:
     """Carry a command out: what is missing is run, and every study that is complete is summarised
     and gets its page; the studies' folders. None of them where polars or matplotlib are not
-    installed: then runs are left for another machine to assess."""
+    installed: then runs are left for another machine to assess. With `finished` nothing is run, and
+    every study is summarised as far as it is there."""
     from recombine.files import check_writable
     from recombine.pipeline.engines import find_engine
+    from recombine.pipeline.plan import finished as finished_part
     from recombine.pipeline.plan import planned
     from recombine.pipeline.run import run as carry_out
     from recombine.runtime import Runtime
@@ -62,12 +68,13 @@ def run_command(command: "Command", engine: str = "local", fresh: bool = False) 
     for plan in plans:
         if plan.fitted:
             runtime.log(f"{plan.study.name}: chosen for these pictures: {', '.join(plan.fitted)}")
+    if finished:
+        plans = [finished_part(plan, out, runtime.log) for plan in plans]
     check_writable(out)
     summarise, folders = _summariser(runtime), []
     for plan in carry_out(command, engine, fresh, runtime, plans):
         if runtime.rank == 0 and summarise:
-            seeds = range(command.first_seed, command.last_seed)
-            folders.append(summarise(plan, out, command.scale, seeds, runtime.facts()))
+            folders.append(summarise(plan, out, command.scale, command.seeds_of(plan), runtime.facts()))
     if folders:
         from recombine.report.site import write_site
 

@@ -33,6 +33,9 @@ DryOption = Annotated[
     bool,
     typer.Option("--dry-run", help="List what would run, with what is there already, and stop."),
 ]
+FinishedOption = Annotated[
+    bool, typer.Option("--finished", help="Run nothing: assess the runs that are there.")
+]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 OutOption = Annotated[Path, typer.Option(help="Where results go.")]
 SetOption = Annotated[
@@ -163,6 +166,7 @@ def run(
     engine: EngineOption = "local",
     first_seed: FirstOption = 0,
     dry_run: DryOption = False,
+    finished: FinishedOption = False,
 ) -> None:
     """Train or compute what is missing, measure, assess, and write the report."""
     scale = _known(scale)
@@ -172,6 +176,8 @@ def run(
     ):
         if value < 1:
             raise UsageError(f"{option} {value}: must be positive")
+    if finished and fresh:
+        raise UsageError("--finished assesses what --fresh erases: use one of them")
     if first_seed < 0:
         raise UsageError(f"--first-seed {first_seed}: must not be negative")
     from recombine.api import run_command
@@ -185,7 +191,7 @@ def run(
     )  # fmt: skip
     if dry_run:
         print(*map(printable, outline(command, fresh)), sep="\n")
-    elif folders := run_command(command, engine, fresh):
+    elif folders := run_command(command, engine, fresh, finished):
         _print_summary(folders)
         print(f"\nReport: {(out / 'index.html').resolve()}")
 

@@ -41,13 +41,13 @@ def borrow(lacking: Path, holding: Path, out: Path) -> Path:
 
 
 def shared(facts: dict) -> list[tuple[dict, str]]:
-    """Labels and digests of the runs of variants that these results lack."""
+    """Labels and digests of the models of variants that these results lack."""
     study = find(facts["name"])
     every = study.settings(facts["scale"]).variants
     lacks = [name for name in every if name not in facts["settings"]["variants"]]
     settings = from_json(facts["settings"] | {"variants": lacks})
     jobs = study.jobs(settings, 1 + max(facts["seeds"]))
-    return [(dict(j.labels), digest_of(j.task)) for j in jobs if "variant" in dict(j.labels)]
+    return [(dict(j.labels), digest_of(j.task)) for j in jobs if j.task.noun == "model"]
 
 
 def label_of(labels: dict) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from fuzz_commands import outcome
 
 RESULTS = Path(__file__).parents[1] / "results"
-STUDIES = ("swing-by", "composition", "objectives", "conditioning")
+STUDIES = ("swing-by", "composition", "objectives", "labels")
 VALUES = (
     None, True, 0, -1, 3.5, 10**30, -(10**400), 1e308, "", "x", "\ud800", "\x1b[2J", "..\\..\\x",
     "../../x", "<script>", "a" * 10_000, [], [[]], [None], {}, {"a": {}}, {"type": "net/dit"},

@@ -123,10 +123,6 @@ def objectives(results: Path) -> Image.Image:
     return Samples(results, "objectives").compositions()
 
 
-def conditioning(results: Path) -> Image.Image:
-    return Samples(results, "conditioning").compositions()
-
-
 def composition(results: Path) -> Image.Image:
     return Samples(results, "composition").compositions()
 

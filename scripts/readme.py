@@ -29,7 +29,6 @@ SIGNS = {
 PICTURES = {
     "cover": pictures.cover,
     "objectives": pictures.objectives,
-    "conditioning": pictures.conditioning,
     "composition": pictures.composition,
     "jitter": pictures.jitter,
     "ablations": pictures.ablations,

@@ -89,13 +89,14 @@ def test_a_run_passes_its_settings_on(monkeypatch):
     given = []
     monkeypatch.setattr(api, "run_command", lambda *how: given.append(how) or [])
     rc.run("composition", scale="full", changes={"a.b": [1, 2], "c": "x"}, engine="e", fresh=True)
-    rc.run("composition", "two-models", seeds=3, first_seed=4, workers=2, out="there")
-    command, engine, fresh = given[0]
+    rc.run("composition", "two-models", seeds=3, first_seed=4, workers=2, out="there", finished=True)
+    command, engine, fresh, _ = given[0]
     assert (command.studies, command.scale, command.seeds) == (("composition",), "full", 5)
     assert (command.changes, engine, fresh) == (("a.b=[1, 2]", "c=x"), "e", True)
-    command, engine, fresh = given[1]
+    command, engine, fresh, finished = given[1]
     assert (command.scale, command.seeds, command.first_seed) == ("laptop", 3, 4)
-    assert (command.workers, command.out, engine, fresh) == (2, "there", "local", False)
+    assert (command.workers, command.out, engine) == (2, "there", "local")
+    assert (fresh, finished) == (False, True)
 
 
 def test_without_polars_runs_are_left_for_another_machine(monkeypatch):

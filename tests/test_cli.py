@@ -388,20 +388,17 @@ def test_ctrl_c_says_how_to_go_on(call, monkeypatch):
 
 
 def test_one_study_is_printed_whole_and_every_setting_it_names_can_be_set(call):
-    status, printed, _ = call("list", "conditioning", "--scale", "smoke", "--json")
-    facts, made = json.loads(printed), find("conditioning").settings("smoke")
-    assert (status, facts["name"], [c["id"] for c in facts["claims"]]) == (
-        0,
-        "conditioning",
-        ["D5"],
-    )
+    status, printed, _ = call("list", "objectives", "--scale", "smoke", "--json")
+    facts, made = json.loads(printed), find("objectives").settings("smoke")
+    assert (status, facts["name"]) == (0, "objectives")
+    assert "B32" in [c["id"] for c in facts["claims"]]
     tags = tag_values(to_json(made))
     plain = {k: v for k, v in facts["settings"].items() if v not in tags}
     assert len(plain) > 30
     assert plain["recipe.world.size"] == str(made.recipe.world.size)
     assert override(made, *(f"{k}={v}" for k, v in plain.items())) == made
-    words = call("list", "conditioning")[1]
-    assert all(word in words for word in ("recipe.train.lr", "D5", "laptop"))
+    words = call("list", "objectives")[1]
+    assert all(word in words for word in ("recipe.train.lr", "B32", "laptop"))
     assert call("list", "nosuch")[0] == call("list", "repair", "--scale", "big")[0] == 2
     assert call("list", "--scale", "big")[0] == 2
 
@@ -449,6 +446,25 @@ def test_a_dry_run_lists_what_is_missing_and_writes_nothing(call, out, tmp_path)
     first, *again = printed.splitlines()
     assert (first, again) == (f"runs to do: 4; erased first, in {out}: 4", tasks)
     assert (out / "runs" / tasks[-1].split()[0] / "done.json").exists()
+
+
+def test_what_is_finished_is_assessed_and_nothing_is_run(call, out, tmp_path):
+    """Of two seeds one was trained: its rows alone are collected, and weights are not needed."""
+    here = shutil.copytree(out, tmp_path / "here")
+    for weights in here.glob("runs/*/*.safetensors"):
+        weights.unlink()
+    before = {p: p.stat().st_mtime_ns for p in here.glob("runs/*/*")}
+    status, _, said = call(*smoke(here, "--finished", "--seeds", "3"))
+    assert status == 0
+    assert re.search(r"composition: (\d+) of (\d+) runs are there", said)
+    facts, rows = read_json(here / "composition/study.json"), read_table(
+        here / "composition/rows.parquet"
+    )
+    assert facts["seeds"] == rows.where(kind="accuracy").unique("seed") == [0]
+    assert {p: p.stat().st_mtime_ns for p in here.glob("runs/*/*")} == before
+    status, _, said = call(*smoke(tmp_path / "none", "--finished"))
+    assert (status, "no run of composition" in said, len(said.splitlines())) == (2, True, 1)
+    assert call(*smoke(here, "--finished", "--fresh"))[0] == 2
 
 
 def test_commands_pass_on_what_they_are_given(call, tmp_path, monkeypatch):

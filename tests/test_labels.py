@@ -76,8 +76,8 @@ ORDER = {"values": 0.98, "values, dropout": 0.0, "classes": 0.6, "classes, dropo
         (repair, "D7", rows_of({"jepa": 0.6, "jepa, one layer": 0.3}), "supported"),
         (repair, "D7", rows_of({"jepa": 0.3, "jepa, one layer": 0.6}), "inconclusive"),
         (repair, "D7", rows_of({"jepa": [0.1, 0.9, 0.5, 0.2, 0.8], "jepa, one layer": 0.3}), "inconclusive"),
-        (labels, "G13", rows_of(ORDER), "supported"),
-        (labels, "G13", rows_of(ORDER | {"classes": 0.99}), "partly supported"),
+        (labels, "D5", rows_of(ORDER), "supported"),
+        (labels, "D5", rows_of(ORDER | {"classes": 0.99}), "partly supported"),
         (label_dropout, "G7", rows_of({"maskgit": 0.6, "maskgit, dropout": 0.0}), "supported"),
         (label_dropout, "G16", rows_of(WEAK), "supported"),
         (label_dropout, "G16", rows_of(WEAK | {"dit, ddpm": 0.85}), "partly supported"),
@@ -326,10 +326,10 @@ SEEN = (0.7, 1.0, True)
             [("jepa - jepa, one layer, level 2", 0.1, 1.0, False)],
         ),
         (
-            "G13",
+            "D5",
             rows_of(ORDER),
             [
-                ("values, level 2", 0.9, 1.0, False),
+                ("values, level 2", 0.95, 1.0, False),
                 ("values - classes, level 2", 0.1, 1.0, False),
                 ("classes - classes, dropout, level 2", 0.1, 1.0, False),
                 ("classes - values, dropout, level 2", 0.1, 1.0, False),
@@ -345,7 +345,7 @@ def test_regions_are_those_that_were_written_down(id, rows, expected):
 
 def test_the_papers_numbers_stand_beside_ours():
     papers = {}
-    for id, heights in (("D6", {"maskgit": 0.02, "jepa": 0.45}), ("G13", ORDER)):
+    for id, heights in (("D6", {"maskgit": 0.02, "jepa": 0.45}), ("D5", ORDER)):
         measured = CLAIMS[id].measure(Table(rows_of(heights))).measured
         papers |= {k: v for k, v in measured.items() if k.startswith("paper_")}
     both = {"jepa": 0.6, "jepa, one layer": 0.3}

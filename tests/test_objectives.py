@@ -28,7 +28,6 @@ from recombine.studies import (
     NAMES,
     ablations,
     composition,
-    conditioning,
     find,
     jitter,
     jitter_by_shape,
@@ -114,11 +113,6 @@ def by_class(*wide: float) -> dict[str, float]:
     return {f"{name}, classes": y for name, y in amounts(*wide).items()}
 
 
-def conditions(full: float, quantised: float, dropped: float) -> dict[str, float]:
-    heights = {"continuous": full, "quantised": quantised, "quantised+zero": 0.0}
-    return heights | {"continuous+dropout": dropped, "quantised+dropout": dropped}
-
-
 VALUES = of("maskgit", base=0.0) | of("dit", base=0.9)
 LABELS = of("maskgit", base=0.0, classes=0.9) | of("dit", base=0.9, classes=0.1)
 LASTING = of("maskgit", base=0.0, small=0.0) | of("dit", base=0.9, longer=0.9, small=0.9)
@@ -150,9 +144,6 @@ YES, PARTLY, NO, OPEN = "supported", "partly supported", "contradicted", "inconc
         (jitter, "B40", by_class(0.5, 0.75, 0.8, 0.9), YES),
         (jitter, "B40", by_class(0.6, 0.1, 0.8, 0.9), PARTLY),
         (jitter, "B40", amounts(0.5, 0.75, 0.8, 0.9), "not measured"),
-        (conditioning, "D5", conditions(0.98, 0.6, 0.1), YES),
-        (conditioning, "D5", conditions(1.0, 0.98, 0.1), PARTLY),
-        (conditioning, "D5", conditions(0.5, 0.9, 0.9), OPEN),
         (composition, "D5a", {"balanced": 0.98}, YES),
         (composition, "D5a", {"balanced": 0.8}, OPEN),
         (composition, "B4", {"balanced": 0.9, "raw": 0.2}, YES),

@@ -21,7 +21,7 @@ from readme import PICTURES, claims_page, filled, spans  # noqa: E402
 
 TEXT = (ROOT / "README.md").read_text()
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-FRAMED = {"cover": (0, 1, 2), "objectives": (0, 1, 2), "conditioning": (0, 1, 2)}
+FRAMED = {"cover": (0, 1, 2), "objectives": (0, 1, 2)}
 FRAMED |= {"composition": (0, 1, 2), "jitter": (2,), "ablations": (2,)}
 """The levels whose compositions a picture shows."""
 

@@ -24,7 +24,7 @@ from recombine.runs.models import TOGETHER, Model, ModelRun, check_jobs
 from recombine.runs.recipe import COPIES, Evaluation, Recipe, spaced
 from recombine.studies import composition, label_dropout, objectives
 from recombine.studies.composition import smoke
-from recombine.studies.conditioning import VARIANTS, Completeness
+from recombine.studies.labels import CONDITIONS
 from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.worlds.circles import Circles
@@ -100,11 +100,14 @@ def test_factors_are_dropped_one_by_one_as_often_as_set(tmp_path, dropout):
         assert float(torch.corrcoef(present.T)[0, 1]) == pytest.approx(0, abs=0.05)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_only_the_variants_with_dropout_ever_hide_a_factor(tmp_path, name):
-    run = made(tmp_path, replace(RECIPE, conditioning=VARIANTS[name]))
-    hidden = any(not run.batch(step)[1].present.all() for step in range(5))
-    assert hidden == ("dropout" in name)
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_labels_are_left_out_or_zeroed_as_a_variant_says(tmp_path, name):
+    run = made(tmp_path, replace(RECIPE, conditioning=CONDITIONS[name]))
+    given = [run.batch(step)[1] for step in range(40)]
+    hidden = any(not one.present.all() for one in given)
+    zeroed = any(not one.value.any(0).all() for one in given)
+    assert hidden == ("dropout" in name or "theirs" in name)
+    assert zeroed == ("zero" in name or "theirs" in name)
 
 
 def test_samples_start_from_the_same_noise_at_every_step_however_many_are_drawn_at_once(tmp_path):
@@ -129,15 +132,6 @@ def test_samples_start_from_the_same_noise_at_every_step_however_many_are_drawn_
     assert given.present.all()
     run.sample(compositions * 800, 3, spy)
     assert max(len(x) for x, _ in seen) <= TOGETHER
-
-
-@pytest.mark.parametrize(
-    "changed", ["conditioning.mode=quantised", "conditioning.dropped=zero", "dropout=0.2"]
-)
-def test_conditioning_refuses_what_it_sets_itself(changed):
-    override(Completeness(), "conditioning.embedding_scale=raw")
-    with pytest.raises(UsageError, match="only embedding_scale may be changed"):
-        override(Completeness(), changed)
 
 
 def test_probes_must_be_trained():

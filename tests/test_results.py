@@ -99,7 +99,6 @@ PROBE = "recipe.evaluation.probe_steps recipe.evaluation.probe_version"
 SINCE = {
     "ablations": "ablations",
     "concept-space": "lines recipe.evaluation.probe_version",
-    "conditioning": PROBE,
     "jitter": "amounts",
     "label-dropout": "variants",
     "length": "experiments",

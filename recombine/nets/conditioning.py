@@ -16,8 +16,9 @@ class Conditioning:
     `quantised` embeds every factor by its class index.
     `dropout`: how often training drops a factor. `dropped`: to a learned `null`, each factor of
     each picture by itself; `together`, the same for all factors of a picture at once, as guided
-    models are trained; or to `zero`, for a whole batch at once, as in public code of paper A. For a
-    class, zero is not "unknown" but the first class, so this gives the model a false label.
+    models are trained; to `zero`, for a whole batch at once; or to `both`, a null in some pictures and
+    zero in some batches, as in public code of paper A. For a class, zero is not "unknown" but the
+    first class, so this gives the model a false label.
     `embedding_scale`: `balanced` embeds all factors at the same scale (values in units of the
     distance between classes, tables that start as large); `raw` takes values as they are and
     small tables, as DiT code commonly does. A factor embedded at a smaller scale is at first
@@ -28,7 +29,7 @@ class Conditioning:
     mode: Literal["continuous", "quantised"] = "continuous"
     dropout: float = 0.0
     embedding_scale: Literal["balanced", "raw"] = "balanced"
-    dropped: Literal["null", "together", "zero"] = "null"
+    dropped: Literal["null", "together", "zero", "both"] = "null"
     enters: Literal["adaln", "tokens"] = "adaln"
 
     def __post_init__(self) -> None:
@@ -40,12 +41,14 @@ class Conditioning:
         if not self.dropout:
             return condition
         batch, factors = condition.present.shape
-        shape = {"null": (batch, factors), "together": (batch, 1), "zero": (1, factors)}
-        drawn = torch.rand(shape[self.dropped], generator=rng, device=rng.device)
-        keep = drawn >= self.dropout
-        if self.dropped == "zero":
-            return condition.zeroed(keep, space.dims)
-        return condition.keep(keep.expand(batch, factors))
+        shapes = {"null": (batch, factors), "together": (batch, 1), "zero": (1, factors)}
+        for how in ("null", "zero") if self.dropped == "both" else (self.dropped,):
+            keep = torch.rand(shapes[how], generator=rng, device=rng.device) >= self.dropout
+            if how == "zero":
+                condition = condition.zeroed(keep, space.dims)
+            else:
+                condition = condition.keep(keep.expand(batch, factors))
+        return condition
 
     def without(self, factors: int) -> float:
         """The share of training pictures from which all factors are dropped."""

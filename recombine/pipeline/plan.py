@@ -1,8 +1,8 @@
 """Plans: what a command requests, as plain values that every worker reads from a file, and what of
 it is still missing."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,12 @@ class Command:
     def last_seed(self) -> int:
         """The first one that is not run."""
         return self.first_seed + self.seeds
+
+    def seeds_of(self, plan: "Planned") -> list[int]:
+        """The seeds of which a study has jobs."""
+        seeds = list(range(self.first_seed, self.last_seed))
+        labelled = {dict(job.labels).get("seed") for job in plan.jobs}
+        return [s for s in seeds if s in labelled] or seeds
 
     def find(self, name: str) -> Any:
         module, _, function = self.finder.partition(":")
@@ -122,6 +128,15 @@ def missing(tasks: Iterable[Task], out: Path) -> list[Task]:
     for task in tasks:
         require(task, False)
     return list(needed)
+
+
+def finished(plan: Planned, out: Path, log: Callable[[str], None]) -> Planned:
+    """The part of a study whose rows are on disk. UsageError where there is none."""
+    jobs = tuple(job for job in plan.jobs if is_finished(job.task, out))
+    if not jobs:
+        raise UsageError(f"no run of {plan.study.name} with these settings is finished in {out}")
+    log(f"{plan.study.name}: {len(jobs)} of {len(plan.jobs)} runs are there")
+    return replace(plan, jobs=jobs)
 
 
 def ready(tasks: list[Task]) -> list[Task]:

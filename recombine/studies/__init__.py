@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 NAMES = (
     "two-models",
     "composition",
-    "conditioning",
     "objectives",
     "label-dropout",
     "optimizers",

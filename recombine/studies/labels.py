@@ -2,12 +2,13 @@
 
 Paper A, Fig 4, in the world that its curves imply (`Shapes2D.calibrated`), trained as in
 `label-dropout`: true values of colour and size, or their classes; all of them, or each left out of
-every tenth picture. The authors' development code does two more things, which are here as variants
-of their own: `zero` replaces a factor's class by the first class for a whole batch, in one batch of
-ten, which is a false label and not a missing one; `sampling` leaves the dropout of true values on
-while it draws samples. All models are prompted for the centres of classes. Paper: complete values
-compose, classes in part, and dropout ruins both; on the way there one composition, the large blue
-triangle, is learned and lost.
+every tenth picture. The authors' development code does three more things, which are here as
+variants of their own: `zero` replaces a factor by zero for a whole batch, in one batch of ten, and
+of a class that is the first one, a false label; `sampling` leaves the dropout of true values on
+while it draws samples; `raw` takes values as they are, not in units of the distance between
+classes. `theirs` is all of it. All models are prompted for the centres of classes. Paper: complete
+values compose, classes in part, and dropout ruins both; on the way there one composition, the large
+blue triangle, is learned and lost.
 
 Run: `recombine run labels --scale full` (on a GPU), `--scale laptop` (two cores).
 """
@@ -33,7 +34,13 @@ CONDITIONS = {
     "classes, dropout": Conditioning("quantised", DROPOUT),
     "classes, zero": Conditioning("quantised", DROPOUT, dropped="zero"),
     "values, dropout, sampling": Conditioning("continuous", DROPOUT),
+    "values, zero": Conditioning("continuous", DROPOUT, dropped="zero"),
+    "values, raw": Conditioning("continuous", embedding_scale="raw"),
+    "values, raw, dropout": Conditioning("continuous", DROPOUT, embedding_scale="raw"),
+    "values, theirs": Conditioning("continuous", DROPOUT, embedding_scale="raw", dropped="both"),
 }
+SAMPLING = ("values, dropout, sampling", "values, theirs")
+"""The variants whose prompts are left out as labels are in training."""
 CURVES = {
     "values": "DiT_cont_label_sec_run",
     "values, dropout": "diff_cont_dropout",
@@ -57,10 +64,8 @@ class Labels:
     def recipes(self) -> dict[str, Recipe]:
         recipe = self.base.variant("dit")
         made = {n: replace(recipe, conditioning=CONDITIONS[n]) for n in self.variants}
-        if (name := "values, dropout, sampling") in made:
-            on = replace(recipe.evaluation, prompt_dropout=DROPOUT)
-            made[name] = replace(made[name], evaluation=on)
-        return made
+        on = replace(recipe.evaluation, prompt_dropout=DROPOUT)
+        return made | {n: replace(made[n], evaluation=on) for n in SAMPLING if n in made}
 
 
 def settings(scale: Scale) -> Labels:
@@ -82,7 +87,7 @@ STUDY = Study(
     cost={
         "smoke": "40 s, one core",
         "laptop": "30 min (estimate), two cores",
-        "full": "15 min (estimate), one H200, 5 seeds, after label-dropout, which has two of the variants",
+        "full": "29 min (estimate), one H200, 5 seeds, after label-dropout, which has two of the variants",
     },
     settings=settings,
     jobs=jobs,

@@ -1,6 +1,7 @@
 """A study's folder: rows as Parquet, verdicts, figures, sheets of samples, and what they were made
 from."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,12 @@ from recombine.studies.study import Study
 from recombine.worlds.folder import Folder
 
 
-def summarise(plan: Planned, out: Path, scale: str, seeds: range, here: Row) -> Path:
+def summarise(plan: Planned, out: Path, scale: str, seeds: Sequence[int], here: Row) -> Path:
     """Everything under `out/<study>`, from the finished runs; the folder. `here`: what provenance
     says of this machine."""
     study, folder = plan.study, out / plan.study.name
     prepare_folder(folder)
-    facts_of = study.facts(plan.settings, seeds.stop)
+    facts_of = study.facts(plan.settings, 1 + max(seeds))
     rows = [r | {"scale": scale} for r in [*facts_of, *collect(plan, out)]]
     table = Table(rows)
     write_table(folder / "rows.parquet", table)
