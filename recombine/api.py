@@ -74,7 +74,9 @@ def run_command(
     summarise, folders = _summariser(runtime), []
     for plan in carry_out(command, engine, fresh, runtime, plans):
         if runtime.rank == 0 and summarise:
-            folders.append(summarise(plan, out, command.scale, command.seeds_of(plan), runtime.facts()))
+            folders.append(
+                summarise(plan, out, command.scale, command.seeds_of(plan), runtime.facts())
+            )
     if folders:
         from recombine.report.site import write_site
 

@@ -89,7 +89,9 @@ def test_a_run_passes_its_settings_on(monkeypatch):
     given = []
     monkeypatch.setattr(api, "run_command", lambda *how: given.append(how) or [])
     rc.run("composition", scale="full", changes={"a.b": [1, 2], "c": "x"}, engine="e", fresh=True)
-    rc.run("composition", "two-models", seeds=3, first_seed=4, workers=2, out="there", finished=True)
+    rc.run(
+        "composition", "two-models", seeds=3, first_seed=4, workers=2, out="there", finished=True
+    )
     command, engine, fresh, _ = given[0]
     assert (command.studies, command.scale, command.seeds) == (("composition",), "full", 5)
     assert (command.changes, engine, fresh) == (("a.b=[1, 2]", "c=x"), "e", True)

@@ -457,8 +457,9 @@ def test_what_is_finished_is_assessed_and_nothing_is_run(call, out, tmp_path):
     status, _, said = call(*smoke(here, "--finished", "--seeds", "3"))
     assert status == 0
     assert re.search(r"composition: (\d+) of (\d+) runs are there", said)
-    facts, rows = read_json(here / "composition/study.json"), read_table(
-        here / "composition/rows.parquet"
+    facts, rows = (
+        read_json(here / "composition/study.json"),
+        read_table(here / "composition/rows.parquet"),
     )
     assert facts["seeds"] == rows.where(kind="accuracy").unique("seed") == [0]
     assert {p: p.stat().st_mtime_ns for p in here.glob("runs/*/*")} == before

@@ -19,6 +19,8 @@ from recombine.plots.training import by_level
 FAMILIES = ("maskgit", "givt", "givt on vae", "mar", "dit", "dit on vae")
 BAR = 0.27
 """The width of a bar."""
+TICKS = 6
+"""More have no room below a panel."""
 
 
 def level_two(
@@ -70,6 +72,8 @@ def update_axis(axis: Any, title: str, last: int, end: int) -> None:
     axis.set_xscale("symlog", linthresh=max(1, first))
     axis.set(title=title, xlabel="updates", ylim=(-0.03, 1.03), xlim=(first, 1.15 * end))
     ticks = [t for k in range(7) for t in (10**k, 3 * 10**k) if first <= t <= end]
+    if len(ticks) > TICKS:
+        ticks = [t for t in ticks if str(t)[0] == "1"]
     axis.set_xticks(ticks, [f"{t // 1000}k" if t >= 1000 else str(t) for t in ticks])
     axis.minorticks_off()
 

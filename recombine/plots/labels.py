@@ -1,18 +1,73 @@
-"""The figures of `labels`: all levels over updates, and the composition that may be lost."""
+"""The figures of `labels`: all levels over updates beside the paper's, and the composition that may
+be lost."""
 
 from pathlib import Path
+from typing import Any
 
 from recombine.analysis.labels import LOST, curves
-from recombine.analysis.paper_probe import with_paper_probe
+from recombine.analysis.levels import level_name
+from recombine.analysis.paper_curves import paper_points
+from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
-from recombine.plots.accuracy_panels import variants_of
-from recombine.plots.calibrated import all_levels
-from recombine.plots.style import CYCLE, Figure, canvas, display, seed_lines
+from recombine.plots.accuracy_panels import Line, curves_of, last_of, variants_of
+from recombine.plots.calibrated import update_axis
+from recombine.plots.style import CYCLE, LEVELS, Figure, canvas, display, seed_lines
+
+ABREAST = 4
+PAPERS = {
+    "values": "DiT_cont_label_sec_run",
+    "values, dropout": "diff_cont_dropout",
+    "classes": "discrete_DiT_XAI3",
+    "classes, dropout": "diffusion_real_dropout_avg_3seeds",
+}
+"""The paper's curve for each of these variants."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     rows = with_paper_probe(rows)
-    return [all_levels(rows, folder), learned_and_lost(rows, variants_of(rows), folder)]
+    there = variants_of(rows)
+    ordered = [*(v for v in PAPERS if v in there), *(v for v in there if v not in PAPERS)]
+    return [beside_the_paper(rows, ordered, folder), learned_and_lost(rows, ordered, folder)]
+
+
+def grid(variants: list[str], height: float) -> tuple[int, int, tuple[float, float]]:
+    """Rows and columns of panels, and the size of all together."""
+    columns = min(ABREAST, len(variants))
+    count = -(-len(variants) // columns)
+    return count, columns, (2.6 * columns, height * count)
+
+
+def beside_the_paper(rows: Table, variants: list[str], folder: Path) -> Figure:
+    figure = Figure(
+        "levels",
+        "Accuracy per level over updates, ours and the paper's",
+        "By the paper's linear probe, the mean over its seeds; thin lines are seeds. Dashed: the "
+        "paper's curves of Fig 4 a to d, the second of them smoothed by its authors. Models given "
+        "classes draw sizes that overlap, so the probe reads 0.80 of the seen ones at best.",
+    )
+    lines, columns, size = grid(variants, 2.7)
+    with canvas(folder, figure, lines, columns, size=size, sharey=True, squeeze=False) as axes:
+        for axis, variant in zip(axes.flat, variants, strict=False):
+            end = max([0, *(step for step, _ in papers_of(variant, 0))])
+            update_axis(axis, display(variant), last_of(rows), end)
+            for level in range(3):
+                plot_level(axis, rows, variant, level)
+        finish(axes, variants, "accuracy")
+        axes[0][0].legend(loc="lower right", fontsize=8)
+    return figure
+
+
+def papers_of(variant: str, level: int) -> list[tuple[int, float]]:
+    return paper_points(PAPERS[variant], level) if variant in PAPERS else []
+
+
+def plot_level(axis: Any, rows: Table, variant: str, level: int) -> None:
+    color, each = LEVELS[level], curves_of(rows, Line(variant, level, "joint", PAPER))
+    if each:
+        steps, values = [s for s, _ in each[0]], [[y for _, y in points] for points in each]
+        seed_lines(axis, steps, values, color, level_name(level))
+    if paper := papers_of(variant, level):
+        axis.plot(*zip(*paper, strict=True), color=color, lw=1, ls="--")
 
 
 def learned_and_lost(rows: Table, variants: list[str], folder: Path) -> Figure:
@@ -22,12 +77,20 @@ def learned_and_lost(rows: Table, variants: list[str], folder: Path) -> Figure:
         f"Share of samples read as {LOST} where that was prompted, by the paper's linear probe (mean "
         "over its seeds). Thin lines are seeds, bold ones their mean.",
     )
-    size = (2.6 * len(variants), 2.9)
-    with canvas(folder, figure, 1, len(variants), size=size, sharey=True, squeeze=False) as axes:
-        for axis, variant in zip(axes[0], variants, strict=True):
+    lines, columns, size = grid(variants, 2.5)
+    with canvas(folder, figure, lines, columns, size=size, sharey=True, squeeze=False) as axes:
+        for axis, variant in zip(axes.flat, variants, strict=False):
             each = curves(rows, variant)
             steps = [step for step, _ in each[0]]
             seed_lines(axis, steps, [[y for _, y in points] for points in each], CYCLE[0])
             axis.set(title=display(variant), xlabel="updates", ylim=(-0.03, 1.03))
-        axes[0][0].set_ylabel("share")
+        finish(axes, variants, "share")
     return figure
+
+
+def finish(axes: Any, variants: list[str], label: str) -> None:
+    """Labels at the edges, and no axes where there is no variant."""
+    for axis in axes.flat[len(variants) :]:
+        axis.remove()
+    for line in axes:
+        line[0].set_ylabel(label)

@@ -41,12 +41,6 @@ CONDITIONS = {
 }
 SAMPLING = ("values, dropout, sampling", "values, theirs")
 """The variants whose prompts are left out as labels are in training."""
-CURVES = {
-    "values": "DiT_cont_label_sec_run",
-    "values, dropout": "diff_cont_dropout",
-    "classes": "discrete_DiT_XAI3",
-    "classes, dropout": "diffusion_real_dropout_avg_3seeds",
-}
 
 
 @config("settings/labels")
@@ -77,7 +71,7 @@ def jobs(settings: Labels, seeds: int) -> list[Job]:
 
 
 def describe(settings: Labels) -> dict[str, Any]:
-    return settings.base.recipe.facts() | {"paper_curve": CURVES}
+    return settings.base.recipe.facts() | {"paper_curve": plots.PAPERS}
 
 
 STUDY = Study(
