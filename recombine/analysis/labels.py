@@ -41,7 +41,8 @@ def completeness_orders(rows: Table) -> Finding:
         gain_of(rows, "classes", "values, dropout", 0.1, probe=PAPER),
         *(has_learned(rows, v, SEEN, PAPER) for v in PAPERS),
     )
-    return Finding(parts, beside(rows, PAPERS))
+    others = {v: None for v in rows.where(kind="accuracy").unique("variant") if v not in PAPERS}
+    return Finding(parts, beside(rows, PAPERS | others))
 
 
 @claim("G14", "A, Fig 4b", faithful=False, deviations=DEVIATIONS)

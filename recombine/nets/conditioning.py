@@ -44,10 +44,9 @@ class Conditioning:
         shapes = {"null": (batch, factors), "together": (batch, 1), "zero": (1, factors)}
         for how in ("null", "zero") if self.dropped == "both" else (self.dropped,):
             keep = torch.rand(shapes[how], generator=rng, device=rng.device) >= self.dropout
-            if how == "zero":
-                condition = condition.zeroed(keep, space.dims)
-            else:
-                condition = condition.keep(keep.expand(batch, factors))
+            mask = keep.expand(batch, factors)
+            zero = how == "zero"
+            condition = condition.zeroed(mask, space.dims) if zero else condition.keep(mask)
         return condition
 
     def without(self, factors: int) -> float:
