@@ -77,7 +77,7 @@ class Small:
         monkeypatch.setattr(scoring, "trained_probes", lambda world, _, *a: trained(world, 1, *a))
         monkeypatch.setattr("recombine.scoring.score.TRUST", 0.0)  # of one update nothing is read
 
-    def run(self, command: Command, engine: str, fresh: bool) -> list[Path]:
+    def run(self, command: Command, engine: str, *_: bool) -> list[Path]:
         find_engine(engine)
         for study in command.studies:
             known = command.find(study)
