@@ -38,10 +38,12 @@ from recombine.studies import find
 
 STUDY = '''
 """Six tasks of half a second, two of which need another. They note who begins what, and resume.
-With "processes.txt" in the results folder they are slow, and wait for that many processes."""
+With "processes.txt" in the results folder they are slow, and wait for that many processes. With
+"fault.txt" there, one of them fails once as with a broken GPU."""
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from recombine.config import config
@@ -72,6 +74,9 @@ class Steps(Task):
             time.sleep(0.05 if (work.out / "processes.txt").exists() else 0.0)
             done.append(f"{self.number * 0.1 + step:.17g}")
             write_atomic(saved, " ".join(done))
+            with suppress(FileNotFoundError):
+                (work.out / "fault.txt").unlink()
+                raise RuntimeError("CUDA error: an illegal memory access\\nmore of it")
         return [{"kind": "step", "step": i, "value": float(v)} for i, v in enumerate(done)]
 
 
@@ -238,6 +243,42 @@ def test_with_a_worker_killed_the_rows_are_the_same(name, use, study, expected, 
     assert max(step for *_, step in starts(tmp_path)) >= 2, "it is resumed, not started over"
     assert sum("is replaced" in line for line in said) == 1, said
     assert not list(tmp_path.glob(".leases/*")), "leases are given back"
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("name", ["local", "slurm", "ray"])
+def test_a_worker_whose_gpu_fails_is_replaced(name, use, study, expected, tmp_path):
+    (tmp_path / "fault.txt").touch()
+    said = said_by(use(name)(plan(study, tmp_path)))
+    assert rows(tmp_path) == expected
+    begun = starts(tmp_path)
+    assert sorted(Counter(digest for _, digest, _ in begun).values()) == [1] * 5 + [2]
+    assert max(step for *_, step in begun) == 1, "it is resumed, not started over"
+    assert sum("is replaced" in line for line in said) == 1, said
+    assert not any("Traceback" in line for line in said)
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_a_worker_whose_gpu_failed_is_replaced_later_each_time(gpu, monkeypatch, tmp_path):
+    """Three times, 2, 8 and 32 seconds after its end; one that was killed at once."""
+    now, begun, said = [100.0], [], []
+
+    class Ended:
+        def __init__(self, status: int):
+            self.returncode = status
+
+        def poll(self) -> int:
+            return self.returncode
+
+    status = local.GPU_FAILED if gpu else -signal.SIGKILL
+    monkeypatch.setattr(local, "start", lambda *_: begun.append(now[0]) or Ended(status))
+    monkeypatch.setattr(local.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(local.time, "sleep", lambda _: now.__setitem__(0, now[0] + 1))
+    with pytest.raises(EngineError, match="worker 0 died 4 times"):
+        local.LocalEngine()._watch(tmp_path / "plan.json", {0: Ended(status)}, said.append)
+    gaps = [b - a for a, b in zip([100.0, *begun], begun, strict=False)]
+    assert gaps == pytest.approx([2, 8, 32] if gpu else [1, 1, 1], abs=1)
+    assert len(said) == 3
 
 
 @pytest.mark.cluster

@@ -5,8 +5,8 @@ engines start this loop.
 
 Workers know of each other only through the results folder: leases say who holds what, done.json
 says what is finished, and `failed/` beside the plan what cannot be done. So it does not matter
-where they run or how many there are. Exit status: 0 nothing is left to do, 1 a task failed, 130
-interrupted."""
+where they run or how many there are. Exit status: 0 nothing is left to do, 1 a task failed, 75 the
+GPU failed, 130 interrupted."""
 
 import os
 import signal
@@ -36,6 +36,11 @@ PAGE = 400.0
 """The cost of a study's figures and page."""
 HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 """Signals that are blocked while a worker is loading."""
+
+
+GPU_FAILED = 75
+"""The status of a worker that dies of its GPU. Another process may do better, so engines replace it
+as any that died: a fault of one process ends all that share a GPU."""
 
 
 class TaskFailed(RuntimeError):
@@ -155,9 +160,29 @@ def work(plan: str, index: int = 0) -> None:
     """One worker of a plan. TaskFailed where some tasks cannot be done."""
     path, command = Path(plan), Command.read(Path(plan))
     plans = planned(command)
-    runtime = _runtime(command, index)
-    tasks = [task for one in plans for task in one.tasks]
-    carry_out(tasks, Path(command.out), runtime, titles(plans), path.parent / "failed")
+    with _dies_of_its_gpu(index):
+        runtime = _runtime(command, index)
+        tasks = [task for one in plans for task in one.tasks]
+        carry_out(tasks, Path(command.out), runtime, titles(plans), path.parent / "failed")
+
+
+@contextmanager
+def _dies_of_its_gpu(index: int) -> Iterator[None]:
+    """In place of a traceback one line, and the end of this process, which cannot use the GPU any
+    more."""
+    try:
+        yield
+    except Exception as error:
+        if not is_gpu_fault(error):
+            raise
+        print(f"[{index}] {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
+        leave(GPU_FAILED)
+
+
+def is_gpu_fault(error: Exception) -> bool:
+    """Whether CUDA itself failed; memory that is not there is no fault."""
+    said = str(error)
+    return "CUDA error" in said or "cudaGetDeviceCount" in said
 
 
 def _runtime(command: Command, index: int) -> Runtime:

@@ -11,10 +11,13 @@ from pathlib import Path
 
 from recombine.pipeline.engines import EngineError
 from recombine.pipeline.engines.mps import side_by_side
-from recombine.pipeline.worker import HELD_BACK, known_failures
+from recombine.pipeline.worker import GPU_FAILED, HELD_BACK, known_failures
 
 RETRIES = 3
 """How often a worker that was killed is replaced."""
+PAUSE = 2.0
+"""Seconds before a worker whose GPU failed is replaced, four times as long after each time: what
+serves a GPU to several processes starts anew when all of them have left it."""
 
 
 class LocalEngine:
@@ -39,21 +42,24 @@ class LocalEngine:
     ) -> None:
         """Until all workers have nothing left to do. One that was killed is replaced; its run is
         resumed."""
-        replaced = dict.fromkeys(started, 0)
+        replaced, due = dict.fromkeys(started, 0), dict.fromkeys(started, 0.0)
         running = set(started)
         while running:
             for i in sorted(running):
                 status = started[i].poll()
-                if status is None:
+                if status is None or time.monotonic() < due[i]:
+                    continue
+                if due[i]:
+                    due[i], started[i] = 0.0, start(plan, i)
                     continue
                 if status == 130:
                     raise KeyboardInterrupt
                 if status in (0, 1):
                     running.discard(i)
                 elif replaced[i] < RETRIES:
-                    replaced[i] += 1
+                    pause = PAUSE * 4 ** replaced[i] if status == GPU_FAILED else 0.0
+                    due[i], replaced[i] = time.monotonic() + pause, replaced[i] + 1
                     log(f"worker {i} died ({_reason(status)}) and is replaced")
-                    started[i] = start(plan, i)
                 else:
                     raise EngineError(
                         f"worker {i} died {RETRIES + 1} times, last {_reason(status)}"
@@ -95,6 +101,8 @@ def stop(started: dict[int, subprocess.Popen], number: int, wait: float | None =
 
 
 def _reason(status: int) -> str:
+    if status == GPU_FAILED:
+        return "its GPU failed"
     return f"signal {-status}" if status < 0 else f"status {status}"
 
 
