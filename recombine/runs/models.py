@@ -184,9 +184,8 @@ class Model:
         condition = r.world.describe(index, r.world.canonical(index))
         rng = seeded(r.seed, "sample", *map(code, some), device=self.device)
         if left_out := r.evaluation.prompt_dropout:
-            condition = replace(r.conditioning, dropout=left_out).drop(
-                condition, r.world.space, rng
-            )
+            how = replace(r.conditioning, dropout=left_out, dropped="null")
+            condition = how.drop(condition, r.world.space, rng)
         with torch.autocast(
             self.device.type, torch.bfloat16, enabled=r.train.precision == "bfloat16"
         ):

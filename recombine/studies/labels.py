@@ -1,14 +1,14 @@
 """Which labels let DiT compose in the paper's setting: true values or classes, complete or not?
 
-Paper A, Fig 4, in the world that its curves imply (`Shapes2D.calibrated`), trained as in
-`label-dropout`: true values of colour and size, or their classes; all of them, or each left out of
-every tenth picture. The authors' development code does three more things, which are here as
-variants of their own: `zero` replaces a factor by zero for a whole batch, in one batch of ten, and
-of a class that is the first one, a false label; `sampling` leaves the dropout of true values on
-while it draws samples; `raw` takes values as they are, not in units of the distance between
-classes. `theirs` is all of it. All models are prompted for the centres of classes. Paper: complete
-values compose, classes in part, and dropout ruins both; on the way there one composition, the large
-blue triangle, is learned and lost.
+Paper A, Fig 4, in the world that its curves imply (`Shapes2D.calibrated`), trained as in `label-
+dropout`: true values of colour and size, or their classes; all of them, or each left out of every
+tenth picture. The authors' development code does three more things, which are here as variants of
+their own: `zero` replaces a factor by zero for a whole batch, in one batch of ten, and of a class
+that is the first one, a false label; `sampling` leaves the dropout of true values on while it draws
+samples; `raw` takes values as they are, not in units of the distance between classes. `theirs` is
+raw values, left out of pictures and zero in batches. All models are prompted for the centres of
+classes. Paper: complete values compose, classes in part, and dropout ruins both; on the way there
+one composition, the large blue triangle, is learned and lost.
 
 Run: `recombine run labels --scale full` (on a GPU), `--scale laptop` (two cores).
 """
@@ -39,8 +39,6 @@ CONDITIONS = {
     "values, raw, dropout": Conditioning("continuous", DROPOUT, embedding_scale="raw"),
     "values, theirs": Conditioning("continuous", DROPOUT, embedding_scale="raw", dropped="both"),
 }
-SAMPLING = ("values, dropout, sampling", "values, theirs")
-"""The variants whose prompts are left out as labels are in training."""
 
 
 @config("settings/labels")
@@ -58,8 +56,10 @@ class Labels:
     def recipes(self) -> dict[str, Recipe]:
         recipe = self.base.variant("dit")
         made = {n: replace(recipe, conditioning=CONDITIONS[n]) for n in self.variants}
-        on = replace(recipe.evaluation, prompt_dropout=DROPOUT)
-        return made | {n: replace(made[n], evaluation=on) for n in SAMPLING if n in made}
+        if (name := "values, dropout, sampling") in made:
+            on = replace(recipe.evaluation, prompt_dropout=DROPOUT)
+            made[name] = replace(made[name], evaluation=on)
+        return made
 
 
 def settings(scale: Scale) -> Labels:
