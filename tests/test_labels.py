@@ -64,7 +64,8 @@ def searched(best_seen: float, used_loss: float = 2.0) -> list:
 
 
 WEAK = {"dit, ddpm": 0.6, "dit, weak signal": 0.85, "dit on vae, weak signal": 0.85, "dit": 0.6}
-ORDER = {"values": 0.98, "values, dropout": 0.0, "classes": 0.6, "classes, dropout": 0.05}
+ORDER = {"values, raw": 0.98, "values, raw, dropout": 0.0, "classes": 0.6, "classes, dropout": 0.05}
+BALANCED = {name.replace(", raw", ""): height for name, height in ORDER.items()}
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,9 @@ ORDER = {"values": 0.98, "values, dropout": 0.0, "classes": 0.6, "classes, dropo
         (repair, "D7", rows_of({"jepa": [0.1, 0.9, 0.5, 0.2, 0.8], "jepa, one layer": 0.3}), "inconclusive"),
         (labels, "D5", rows_of(ORDER), "supported"),
         (labels, "D5", rows_of(ORDER | {"classes": 0.99}), "partly supported"),
+        (labels, "D5", rows_of(BALANCED), "not measured"),
+        (labels, "G13", rows_of(BALANCED | {"values": 0.93}), "supported"),
+        (labels, "G13", rows_of(BALANCED | {"values, dropout": 0.9}), "partly supported"),
         (label_dropout, "G7", rows_of({"maskgit": 0.6, "maskgit, dropout": 0.0}), "supported"),
         (label_dropout, "G16", rows_of(WEAK), "supported"),
         (label_dropout, "G16", rows_of(WEAK | {"dit, ddpm": 0.85}), "partly supported"),
@@ -102,7 +106,9 @@ def test_a_composition_is_learned_and_lost(curve, expected):
     rows = [
         row | {"composition": labels.claims.LOST}
         for step, height in enumerate(curve, 1)
-        for row in accuracy_rows({"values, dropout": height}, probes=PAPER, seen=0.8, step=step)
+        for row in accuracy_rows(
+            {"values, raw, dropout": height}, probes=PAPER, seen=0.8, step=step
+        )
         if row["level"] == 2
     ]
     assert verdict(labels.STUDY, "G14", rows) == expected
@@ -119,10 +125,10 @@ def test_the_lost_composition_is_the_papers_in_our_order_of_digits():
     """The legends of Figs 4b and 4c have shape, size, colour: in 4c the small circle reads highest of
     what was seen, and is 010 there."""
     curves = paper_curves()
-    classes = curves[labels.CURVES["classes"]]["compositions"]
+    classes = curves[labels.plots.PAPERS["classes"]]["compositions"]
     seen = {code: fmean(classes[code][-12:]) for code in ("000", "001", "010", "100")}
     assert max(seen, key=seen.get) == "010"
-    dropout = curves[labels.CURVES["values, dropout"]]["compositions"]
+    dropout = curves[labels.plots.PAPERS["values, dropout"]]["compositions"]
     (legend,) = [code for code, line in dropout.items() if max(line) > 0.9 and line[-1] < 0.1]
     shape, size, color = legend
     assert shape + color + size == labels.claims.LOST
@@ -329,10 +335,10 @@ SEEN = (0.7, 1.0, True)
             "D5",
             rows_of(ORDER),
             [
-                ("values, level 2", 0.95, 1.0, False),
-                ("values - classes, level 2", 0.1, 1.0, False),
+                ("values, raw, level 2", 0.95, 1.0, False),
+                ("values, raw - classes, level 2", 0.1, 1.0, False),
                 ("classes - classes, dropout, level 2", 0.1, 1.0, False),
-                ("classes - values, dropout, level 2", 0.1, 1.0, False),
+                ("classes - values, raw, dropout, level 2", 0.1, 1.0, False),
                 *((f"{v}, seen", *SEEN) for v in ORDER),
             ],
         ),
@@ -353,8 +359,8 @@ def test_the_papers_numbers_stand_beside_ours():
     assert papers == {
         "paper_maskgit": 0.006,
         "paper_jepa": 0.45,
-        "paper_values": 1.0,
-        "paper_values, dropout": 0.0,
+        "paper_values, raw": 1.0,
+        "paper_values, raw, dropout": 0.0,
         "paper_classes": 0.602,
         "paper_classes, dropout": 0.0,
     }
@@ -422,11 +428,11 @@ def test_what_is_learned_and_lost_is_shown_at_its_best_and_late():
     rows = [
         row | {"composition": "110"}
         for step, height in ((3, 0.1), (1, 0.95), (2, 0.5))
-        for row in accuracy_rows({"values, dropout": height}, probes=PAPER, step=step)
+        for row in accuracy_rows({"values, raw, dropout": height}, probes=PAPER, step=step)
         if row["level"] == 2
     ]
     finding = CLAIMS["G14"].measure(Table(rows))
     assert regions(finding) == [("110 at its best", 0.8, 1.0, False), ("110 late", 0.0, 0.2, False)]
     assert [p.estimate.value for p in finding.parts] == pytest.approx([0.95, 0.1])
-    shown = {"values, dropout, best": 0.95, "values, dropout, late": 0.1}
+    shown = {"values, raw, dropout, best": 0.95, "values, raw, dropout, late": 0.1}
     assert finding.measured == pytest.approx(shown)

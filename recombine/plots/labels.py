@@ -15,6 +15,8 @@ from recombine.plots.style import CYCLE, LEVELS, Figure, canvas, display, seed_l
 
 ABREAST = 4
 PAPERS = {
+    "values, raw": "DiT_cont_label_sec_run",
+    "values, raw, dropout": "diff_cont_dropout",
     "values": "DiT_cont_label_sec_run",
     "values, dropout": "diff_cont_dropout",
     "classes": "discrete_DiT_XAI3",
