@@ -20,7 +20,7 @@ def borrow(lacking: Path, holding: Path, out: Path) -> Path:
     facts, held = (read_json(folder / "study.json") for folder in (lacking, holding))
     rows = read_rows_of(holding, held.get("rows_of") or "").frame
     known, taken = set(rows["run"].drop_nulls()), []
-    for labels, digest in shared(facts, 1 + max(held["seeds"])):
+    for labels, digest in shared(facts):
         if digest in known:
             some = rows.filter(pl.col("run") == digest)
             same = {key: pl.lit(value) for key, value in labels.items()}
@@ -40,13 +40,13 @@ def borrow(lacking: Path, holding: Path, out: Path) -> Path:
     return goal
 
 
-def shared(facts: dict, seeds: int) -> list[tuple[dict, str]]:
+def shared(facts: dict) -> list[tuple[dict, str]]:
     """Labels and digests of the models of variants that these results lack."""
     study = find(facts["name"])
     every = study.settings(facts["scale"]).variants
     lacks = [name for name in every if name not in facts["settings"]["variants"]]
     settings = from_json(facts["settings"] | {"variants": lacks})
-    jobs = study.jobs(settings, seeds)
+    jobs = study.jobs(settings, 1 + max(facts["seeds"]))
     return [(dict(j.labels), digest_of(j.task)) for j in jobs if j.task.noun == "model"]
 
 
