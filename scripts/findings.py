@@ -15,13 +15,12 @@ TEXTS = (
     "dropout], by [G7: maskgit - maskgit, dropout, level 2] ([G7]); DiT from [G8: dit] to [G8: dit, "
     "dropout], by [G8: dit - dit, dropout, level 2] ([G8]); MAR from [G10: mar] to [G9: mar, "
     "dropout]; GIVT from [G10: givt] to [G9: givt, dropout]. Given true sizes and colours, not "
-    "classes, DiT composes in full, [G13: values, level 2] ([G13]; paper: [G13: paper_values]), and with dropout "
-    "still in [G13: values, dropout] of samples (paper: 0). With all labels MaskGIT composes about as "
+    "classes, DiT composes in full, [G13: values, level 2] ([G13]; paper: [G13: paper_values]), with dropout "
+    "[G13: values, dropout] (oracle: [G13: values, dropout, oracle]; paper: 0). With all labels MaskGIT composes about as "
     "well as DiT, so the paper's gap between them ([G6: paper_maskgit] and [G10: paper_dit]) does not "
-    "appear. Seeds scatter: by a DDPM on weak latents DiT reaches [D4: dit, weak signal, level 2] ([D4]), single "
-    "seeds [D4: dit, weak signal, lowest seed] to [D4: dit, weak "
-    "signal, highest seed]; the paper's two DiTs read [D4: paper_dit, weak signal] and [D4: "
-    "paper_dit, Fig 4c]. [More](docs/pictures.md)",
+    "appear. Seeds scatter: by a DDPM, latents scaled to a tenth of the noise, DiT reaches [D4: dit, weak signal, level 2] "
+    "([D4]), seeds [D4: dit, weak signal, lowest seed] to [D4: dit, weak "
+    "signal, highest seed]. [More](docs/pictures.md)",
     "**Paper A's auxiliary loss changes MaskGIT's heads and circuits in the paper's direction; whether "
     "the model then composes depends on the seed.** With the loss fewer attention heads respond to more "
     "than one factor: their share falls by [D8: share of polysemantic heads, fall] ([D8]). The fifth of "
