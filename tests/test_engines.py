@@ -263,12 +263,15 @@ def test_a_worker_whose_gpu_failed_is_replaced_later_each_time(gpu, monkeypatch,
     """Three times, 2, 8 and 32 seconds after its end; one that was killed at once."""
     now, begun, said = [100.0], [], []
 
-    class Ended:
+    class Ended(subprocess.Popen):
         def __init__(self, status: int):
             self.returncode = status
 
         def poll(self) -> int:
             return self.returncode
+
+        def __del__(self) -> None:
+            """There is no process."""
 
     status = local.GPU_FAILED if gpu else -signal.SIGKILL
     monkeypatch.setattr(local, "start", lambda *_: begun.append(now[0]) or Ended(status))

@@ -30,7 +30,7 @@ from recombine.plots import (
     training,
     two_models,
 )
-from recombine.plots.style import Figure
+from recombine.plots.style import LEVELS, Figure
 
 HIGH = {"dit": 0.6, "maskgit": 0.1}
 
@@ -263,7 +263,7 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
             ("wide", [10, 100], [0, 0.35]), ("the paper", *of_paper("givt"))]},
         {"title": "DiT", "labels": ("", ""), "limits": (1.25, 32775, -0.03, 1.03),
          "bands": [([10, 100], [0, 0.6], [0, 0.7])], "xticks": {
-             "3": 3, "10": 10, "30": 30, "100": 100, "300": 300, "1k": 1000, "3k": 3000, "10k": 10000},
+             "10": 10, "100": 100, "1k": 1000, "10k": 10000},
          "lines": [("base", [10, 100], [0, 0.65]), ("the paper", *of_paper("diffusion_token"))]},
         {"labels": ("updates", "level 2, oracle"), "legend": ["wide", "the paper"]},
         {"lines": [("", [10, 100], [0, 0.7])], "legend": ["base", "the paper"],
@@ -275,10 +275,10 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
          "xticks": {"large red circle": 0, "large red triangle": 1, "large blue circle": 2,
                     "small red circle": 3},
          "bars": [(round(k + 0.27 * i - 0.122, 3), round(k + 0.27 * i + 0.121, 3), 0, y)
-                  for i, ys in ((-1, (0.77, 0.765, 0.755, 0.9)), (0, [0.75] * 4), (1, [0.85] * 4))
+                  for i, ys in ((-1, (0.757, 0.765, 0.744, 0.896)), (0, [0.75] * 4), (1, [0.85] * 4))
                   for k, y in enumerate(ys)],
          "points": [[(round(k + 0.27 * i, 3), y) for y in some] for i, each in
-                    ((-1, ([0.77], [0.765], [0.755], [0.9])), (0, [[0.8, 0.7]] * 4),
+                    ((-1, ([0.757], [0.765], [0.744], [0.896])), (0, [[0.8, 0.7]] * 4),
                      (1, [[0.85, 0.85]] * 4)) for k, some in enumerate(each)]},
     ]),
     "what dropout costs": (label_dropout.what_it_costs, (with_paper_probe(paper_rows(("dit", "dit, dropout"))),), [
@@ -304,10 +304,17 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
             ("each label hidden in 10 %", [10, 100], [0, 0.35]),
             ("the paper", *of_paper("diffusion_token"))]},
     ]),
+    "levels beside the paper's": (labels.beside_the_paper, (
+        with_paper_probe(paper_rows(("classes", "zero"))), ["classes", "zero"]), [
+        {"title": "classes", "labels": ("updates", "accuracy"), "legend": ["seen", "level 1", "level 2"],
+         "limits": (1.25, 104880, -0.03, 1.03), "scales": ("symlog", "linear"),
+         "xticks": {"10": 10, "100": 100, "1k": 1000, "10k": 10000}},
+        {"title": "zero", "labels": ("updates", ""), "legend": [], "limits": (1.25, 115, -0.03, 1.03)},
+    ]),
     "learned and lost": (labels.figures, (paper_rows(("classes", "values")),), [
-        {"title": "classes", "labels": ("updates", "share"), "lines": [
+        {"title": "values", "labels": ("updates", "share"), "lines": [
             ("", [10, 100], [0, 0.25]), ("", [10, 100], [0, 0.45]), ("", [10, 100], [0, 0.35])]},
-        {"title": "values", "limits": (5.5, 104.5, -0.03, 1.03), "inks": ["#0072b2"] * 3},
+        {"title": "classes", "limits": (5.5, 104.5, -0.03, 1.03), "inks": ["#0072b2"] * 3},
     ]),
     "parts of the loss": (repair.parts_of_the_loss, (losses(),), [
         {"title": "loss on the output", "labels": ("updates", ""), "lines": [
@@ -468,3 +475,13 @@ def test_a_figure_shows_its_rows(name):
     for panel, wanted in zip(panels, expected, strict=True):
         for key, value in wanted.items():
             assert same(panel[key], value), (key, panel[key], value)
+
+
+def test_the_papers_curves_are_dashed_in_the_colours_of_their_levels():
+    rows = with_paper_probe(paper_rows(("values, raw", "values, zero")))
+    drawing = drawn(labels.beside_the_paper, rows, ["values, raw", "values, zero"])["levels"]
+    paper, none = ([x for x in axis.lines if x.get_linestyle() == "--"] for axis in drawing.axes)
+    run = json.loads(PATH.read_text())["runs"]["DiT_cont_label_sec_run"]
+    assert [list(line.get_ydata()) for line in paper] == [run["levels"][str(k)] for k in range(3)]
+    assert [line.get_color() for line in paper] == list(LEVELS[:3])
+    assert none == []

@@ -101,6 +101,8 @@ SINCE = {
     "concept-space": "lines recipe.evaluation.probe_version",
     "jitter": "amounts",
     "label-dropout": "variants",
+    "labels": "variants",
+    "repair": "variants",
     "length": "experiments",
     "locality": "experiments",
     "objectives": PROBE,
