@@ -64,8 +64,8 @@ def ordered(rows: Table, papers: dict[str, float], least: float, apart: float) -
         gain_of(rows, classes, lacking, apart, probe=PAPER),
         *(has_learned(rows, v, SEEN, PAPER) for v in papers),
     )
-    others = {v: None for v in rows.where(kind="accuracy").unique("variant") if v not in papers}
-    shown = beside(rows, papers | others)
+    every = {v: papers.get(v) for v in rows.where(kind="accuracy").unique("variant")}
+    shown = beside(rows, {**papers, **every})
     real = rows.where(kind="probe", probe=PAPER, level=2).column("joint")
     return Finding(parts, shown | ({"real pictures, level 2": fmean(real)} if real else {}))
 
