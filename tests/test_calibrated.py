@@ -205,6 +205,14 @@ def test_what_stands_beside_the_two_latents_and_where_they_are_expected():
         assert verdict(dropout.STUDY, "D4", list(rows_of(less))) == "not measured"
 
 
+def test_cool_changes_nothing_but_the_temperature_of_samples():
+    made = dropout.settings("full").recipes()
+    plain, cool = made["givt"], made["givt, cool"]
+    assert cool.objective.head.temperature == 0 < plain.objective.head.temperature
+    assert replace(cool, objective=plain.objective) == plain
+    assert replace(cool.objective.head, temperature=1.0) == plain.objective.head
+
+
 def test_givt_on_the_latents_of_a_vae_is_the_same_form_without_codes():
     made = dropout.settings("full").recipes()
     on_codes, on_vae = made["givt"], made["givt on vae"]
@@ -288,6 +296,7 @@ def test_variants_that_are_none_are_refused():
     for made, says in (
         (lambda: chosen.variant("dit, wilder"), "variants: 'dit, wilder' is none of "),
         (lambda: calibrated.ddpm(chosen.variant("mar")), "ddpm: DiT alone denoises all tokens "),
+        (lambda: chosen.variant("maskgit, cool"), "cool: GIVT alone draws from a mixture"),
         (
             lambda: replace(dropout.settings("smoke"), variants=("dit, few",)).recipes(),
             "variants: 'dit, few' is none of maskgit, givt, mar, dit, dit on vae, givt on vae, with ",

@@ -125,9 +125,9 @@ def mixture_head_lifts(rows: Table) -> Finding:
     linear probe (mean over its seeds) (paper: 0.697 against 0.006)"""
     rows, both = with_paper_probe(rows), ("givt", "maskgit")
     part = gain_of(rows, *both, 0.5, probe=PAPER)
-    on_vae = [v for v in ("givt on vae",) if rows.where(kind="accuracy", variant=v)]
-    shown = beside(rows, *both, *on_vae) | seen_by_oracle(rows, "givt", *on_vae)
-    shown |= seen_by_class(rows, "givt", *on_vae)
+    others = [v for v in ("givt on vae", "givt, cool") if rows.where(kind="accuracy", variant=v)]
+    shown = beside(rows, *both, *others) | seen_by_oracle(rows, "givt", *others)
+    shown |= seen_by_class(rows, "givt", *others)
     return Finding((part, *seen(rows, *both)), shown)
 
 

@@ -23,6 +23,7 @@ After a family and a comma stands what differs:
 - ddpm: the authors' diffusion; noise is predicted, linear betas, 500 steps, all of them sampled;
 - weak signal: the same with latents of a tenth of the noise, as where those of a VQGAN are not
   brought to unit variance;
+- cool: tokens of GIVT are means of components, not draws from them;
 - 1024 codes, 128 dims, fsq: other codebooks.
 """
 
@@ -104,6 +105,14 @@ def weak_signal(recipe: Recipe) -> Recipe:
     return ddpm(recipe, signal=0.1)
 
 
+def cool(recipe: Recipe) -> Recipe:
+    """Means of components in place of draws from them, whose scales the floor makes too large."""
+    if not (isinstance(recipe.objective, Masked) and isinstance(recipe.objective.head, Mixture)):
+        raise UsageError("cool: GIVT alone draws from a mixture")
+    head = replace(recipe.objective.head, temperature=0.0)
+    return replace(recipe, objective=replace(recipe.objective, head=head))
+
+
 def with_codes(recipe: Recipe, codes: Bottleneck) -> Recipe:
     return replace(recipe, tokenizer=replace(recipe.tokenizer, bottleneck=codes))
 
@@ -131,6 +140,7 @@ CHANGES = {
     "clipped": partial(trained, clip=1.0),
     "ddpm": ddpm,
     "weak signal": weak_signal,
+    "cool": cool,
     "1024 codes": more_codes,
     "128 dims": wide_codes,
     "fsq": grid_codes,

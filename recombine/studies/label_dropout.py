@@ -14,9 +14,10 @@ labels as tokens; DiT has 7 of 448 with adaLN. Sizes overlap there: some picture
 large show a small object. `apart` trains without these.
 
 With all labels DiT and GIVT are also trained on the latents of a VAE, GIVT without snapping, since
-there are no codes. The authors' DiT is a DDPM that noises the latents of a VQGAN as they are. Where
-these are smaller than the noise, most noise levels hold little of the picture. `ddpm` is the authors'
-diffusion, `weak signal` the same with latents of a tenth of the noise.
+there are no codes; `cool` samples GIVT without the noise inside components. The authors' DiT is a
+DDPM that noises the latents of a VQGAN as they are. Where these are smaller than the noise, most
+noise levels hold little of the picture. `ddpm` is the authors' diffusion, `weak signal` the same
+with latents of a tenth of the noise.
 
 Run: `recombine run label-dropout --scale full` (on a GPU), `--scale laptop` (MaskGIT with and
 without, on two cores).
@@ -46,6 +47,7 @@ class LabelDropout:
     variants: tuple[str, ...] = (
         *(family + ending for family in FAMILIES for ending in ENDINGS),
         *("dit, ddpm", "dit, weak signal", "dit on vae", "dit on vae, weak signal", "givt on vae"),
+        "givt, cool",
     )
 
     def recipes(self) -> dict[str, Recipe]:
