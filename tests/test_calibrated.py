@@ -259,9 +259,8 @@ def test_families_differ_in_their_heads_and_dit_in_its_network():
 
 @pytest.mark.parametrize("change", calibrated.CHANGES)
 def test_every_change_gives_a_recipe_that_can_run(change):
-    settings, family = calibrated.settings("full"), "maskgit"
-    if change in ("ddpm", "weak signal"):
-        family = "dit"
+    settings = calibrated.settings("full")
+    family = {"ddpm": "dit", "weak signal": "dit", "cool": "givt"}.get(change, "maskgit")
     made = settings.variant(f"{family}, {change}")
     made.check()
     assert made != settings.variant(family)
