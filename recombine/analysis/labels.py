@@ -29,7 +29,7 @@ DEVIATIONS = (
     "tables of classes start 25 times as large as is common in DiT code",
 )
 SETTLED = "about raw values since three seeds of balanced ones and one of raw ones, at laptop scale, were known"
-UNITS = "true values in units of the distance between classes (the authors' development code: raw)"
+UNITS = "true values in units of the distance between classes (a co-author's code: raw)"
 
 
 @claim("D5", "A, Fig 4", faithful=False, deviations=(*DEVIATIONS, SETTLED))

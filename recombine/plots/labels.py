@@ -45,7 +45,8 @@ def beside_the_paper(rows: Table, variants: list[str], folder: Path) -> Figure:
         "Accuracy per level over updates, ours and the paper's",
         "By the paper's linear probe, the mean over its seeds; thin lines are seeds. Dashed: the "
         "paper's curves of Fig 4 a to d, the second of them smoothed by its authors. Models given "
-        "classes draw sizes that overlap, so the probe reads 0.80 of the seen ones at best.",
+        "classes draw sizes that overlap; the probe reads about 0.80 of the seen ones, as of real "
+        "pictures.",
     )
     lines, columns, size = grid(variants, 2.7)
     with canvas(folder, figure, lines, columns, size=size, sharey=True, squeeze=False) as axes:

@@ -2,13 +2,14 @@
 
 Paper A, Fig 4, in the world that its curves imply (`Shapes2D.calibrated`), trained as in
 `label-dropout`: true values of colour and size, or their classes; all of them, or each left out of
-every tenth picture. The authors' development code does three more things, which are here as
-variants of their own: `zero` replaces a factor by zero for a whole batch, in one batch of ten, and
-of a class that is the first one, a false label; `sampling` leaves the dropout of true values on
-while it draws samples; `raw` takes values as they are, not in units of the distance between
-classes. `theirs` is raw values, left out of pictures and zero in batches. All models are prompted
-for the centres of classes. Paper: complete values compose, classes in part, and dropout ruins both;
-on the way there one composition, the large blue triangle, is learned and lost.
+every tenth picture. A co-author's public code of spring 2025, which the paper may or may not have
+used, does three more things, which are here as variants of their own: `zero` replaces a factor by
+zero for a whole batch, in one batch of ten, and of a class that is the first one, a false label;
+`sampling` leaves the dropout of true values on while it draws samples; `raw` takes values as they
+are, not in units of the distance between classes. `theirs` is raw values, left out of pictures and
+zero in batches. All models are prompted for the centres of classes. Paper: complete values compose,
+classes in part, and dropout ruins both; on the way there one composition, the large blue triangle,
+is learned and lost.
 
 Run: `recombine run labels --scale full` (on a GPU), `--scale laptop` (two cores).
 """
