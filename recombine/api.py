@@ -54,6 +54,7 @@ def run_command(
     and gets its page; the studies' folders. None of them where polars or matplotlib are not
     installed: then runs are left for another machine to assess. With `finished` nothing is run, and
     every study is summarised as far as it is there."""
+    from recombine.config import UsageError
     from recombine.files import check_writable
     from recombine.pipeline.engines import find_engine
     from recombine.pipeline.plan import finished as finished_part
@@ -61,6 +62,8 @@ def run_command(
     from recombine.pipeline.run import run as carry_out
     from recombine.runtime import Runtime
 
+    if finished and fresh:
+        raise UsageError("--finished assesses what --fresh erases: use one of them")
     find_engine(engine)
     out = Path(command.out)
     runtime = Runtime.find(command.device, tensorboard=str(out / "tensorboard"))

@@ -176,8 +176,8 @@ def run(
     ):
         if value < 1:
             raise UsageError(f"{option} {value}: must be positive")
-    if finished and fresh:
-        raise UsageError("--finished assesses what --fresh erases: use one of them")
+    if finished and dry_run:
+        raise UsageError("--finished runs nothing: leave out --dry-run")
     if first_seed < 0:
         raise UsageError(f"--first-seed {first_seed}: must not be negative")
     from recombine.api import run_command

@@ -465,7 +465,12 @@ def test_what_is_finished_is_assessed_and_nothing_is_run(call, out, tmp_path):
     assert {p: p.stat().st_mtime_ns for p in here.glob("runs/*/*")} == before
     status, _, said = call(*smoke(tmp_path / "none", "--finished"))
     assert (status, "no run of composition" in said, len(said.splitlines())) == (2, True, 1)
-    assert call(*smoke(here, "--finished", "--fresh"))[0] == 2
+    for other in ("--fresh", "--dry-run"):
+        status, _, said = call(*smoke(here, "--finished", other))
+        assert (status, len(said.splitlines()), other in said) == (2, 1, True)
+    with pytest.raises(UsageError, match="what --fresh erases"):
+        recombine.run("composition", scale="smoke", out=here, fresh=True, finished=True)
+    assert {p: p.stat().st_mtime_ns for p in here.glob("runs/*/*")} == before
 
 
 def test_commands_pass_on_what_they_are_given(call, tmp_path, monkeypatch):

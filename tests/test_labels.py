@@ -125,10 +125,10 @@ def test_the_lost_composition_is_the_papers_in_our_order_of_digits():
     """The legends of Figs 4b and 4c have shape, size, colour: in 4c the small circle reads highest of
     what was seen, and is 010 there."""
     curves = paper_curves()
-    classes = curves[labels.plots.PAPERS["classes"]]["compositions"]
+    classes = curves[labels.claims.CURVES["classes"]]["compositions"]
     seen = {code: fmean(classes[code][-12:]) for code in ("000", "001", "010", "100")}
     assert max(seen, key=seen.get) == "010"
-    dropout = curves[labels.plots.PAPERS["values, dropout"]]["compositions"]
+    dropout = curves[labels.claims.CURVES["values, dropout"]]["compositions"]
     (legend,) = [code for code, line in dropout.items() if max(line) > 0.9 and line[-1] < 0.1]
     shape, size, color = legend
     assert shape + color + size == labels.claims.LOST

@@ -783,6 +783,7 @@ class Diverged(RuntimeError):
         (Diverged("nan"), True),
         (MemoryError(), True),
         (RuntimeError("cannot allocate memory"), True),
+        (RuntimeError("CUDA error: out of memory"), True),
         (RuntimeError("a bug"), False),
         (ValueError("bad"), False),
     ],

@@ -15,6 +15,7 @@ from recombine.analysis.levels import (
     Curve,
     at_level,
     curve,
+    curves_at,
     early,
     fluctuation,
     gain,
@@ -90,10 +91,8 @@ def seen_by_class(rows: Table, *variants: str) -> Measured:
         real = rows.where(kind="probe", probe=PAPER, composition=code).column("joint")
         shown |= {f"real {name}": fmean(real)} if real else {}
         for v in variants:
-            mine = rows.where(kind="accuracy", variant=v, composition=code, probe=PAPER)
-            each = [mine.where(seed=seed) for seed in seeds_of(rows, v)] if len(mine) else []
-            points = [list(zip(t.column("step"), t.column("joint"), strict=True)) for t in each]
-            shown |= {f"{v}, {name}": fmean(late(sorted(p)) for p in points)} if points else {}
+            with suppress(LookupError):
+                shown[f"{v}, {name}"] = fmean(map(late, curves_at(rows, v, code, PAPER)))
     return shown
 
 

@@ -56,6 +56,15 @@ def curve(
     return [(step, fmean(values)) for step, values in sorted(points.get(key, {}).items())]
 
 
+def curves_at(rows: Table, variant: str, composition: str, probe: str) -> list[Curve]:
+    """Accuracy on one composition over updates, for each seed. LookupError where there is none."""
+    some = rows.where(kind="accuracy", variant=variant, composition=composition, probe=probe)
+    if not len(some):
+        raise LookupError(f"no rows of {variant} at {composition}")
+    each = [some.where(seed=s) for s in seeds_of(rows, variant)]
+    return [sorted(zip(t.column("step"), t.column("joint"), strict=True)) for t in each]
+
+
 def means(rows: Table, column: str = "joint") -> Curve:
     """Over all rows of each checkpoint."""
     return [(step, fmean(some.column(column))) for step, some in sorted(rows.by("step").items())]

@@ -138,7 +138,8 @@ def _failure_noted(
 def is_expected(error: Exception) -> bool:
     """Whether one line says it all: bad settings, a training that diverged, memory that is not
     there."""
-    full = isinstance(error, MemoryError) or "allocate memory" in str(error)
+    said = str(error)
+    full = isinstance(error, MemoryError) or "allocate memory" in said or "out of memory" in said
     named = type(error).__name__ in ("Diverged", "OutOfMemoryError")
     return isinstance(error, UsageError) or named or full
 
@@ -180,7 +181,7 @@ def _dies_of_its_gpu(index: int) -> Iterator[None]:
 
 
 def is_gpu_fault(error: Exception) -> bool:
-    """Whether CUDA itself failed; memory that is not there is no fault."""
+    """Whether CUDA itself failed. A task that lacks memory has been noted before."""
     said = str(error)
     return "CUDA error" in said or "cudaGetDeviceCount" in said
 

@@ -4,8 +4,8 @@ be lost."""
 from pathlib import Path
 from typing import Any
 
-from recombine.analysis.labels import LOST, curves
-from recombine.analysis.levels import level_name
+from recombine.analysis.labels import CURVES, LOST
+from recombine.analysis.levels import curves_at, level_name
 from recombine.analysis.paper_curves import paper_points
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
@@ -14,21 +14,12 @@ from recombine.plots.calibrated import update_axis
 from recombine.plots.style import CYCLE, LEVELS, Figure, canvas, display, seed_lines
 
 ABREAST = 4
-PAPERS = {
-    "values, raw": "DiT_cont_label_sec_run",
-    "values, raw, dropout": "diff_cont_dropout",
-    "values": "DiT_cont_label_sec_run",
-    "values, dropout": "diff_cont_dropout",
-    "classes": "discrete_DiT_XAI3",
-    "classes, dropout": "diffusion_real_dropout_avg_3seeds",
-}
-"""The paper's curve for each of these variants."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     rows = with_paper_probe(rows)
     there = variants_of(rows)
-    ordered = [*(v for v in PAPERS if v in there), *(v for v in there if v not in PAPERS)]
+    ordered = [*(v for v in CURVES if v in there), *(v for v in there if v not in CURVES)]
     return [beside_the_paper(rows, ordered, folder), learned_and_lost(rows, ordered, folder)]
 
 
@@ -61,7 +52,7 @@ def beside_the_paper(rows: Table, variants: list[str], folder: Path) -> Figure:
 
 
 def papers_of(variant: str, level: int) -> list[tuple[int, float]]:
-    return paper_points(PAPERS[variant], level) if variant in PAPERS else []
+    return paper_points(CURVES[variant], level) if variant in CURVES else []
 
 
 def plot_level(axis: Any, rows: Table, variant: str, level: int) -> None:
@@ -83,7 +74,7 @@ def learned_and_lost(rows: Table, variants: list[str], folder: Path) -> Figure:
     lines, columns, size = grid(variants, 2.5)
     with canvas(folder, figure, lines, columns, size=size, sharey=True, squeeze=False) as axes:
         for axis, variant in zip(axes.flat, variants, strict=False):
-            each = curves(rows, variant)
+            each = curves_at(rows, variant, LOST, PAPER)
             steps = [step for step, _ in each[0]]
             seed_lines(axis, steps, [[y for _, y in points] for points in each], CYCLE[0])
             axis.set(title=display(variant), xlabel="updates", ylim=(-0.03, 1.03))

@@ -3,8 +3,8 @@
 In paper A a linear probe reads three of four large objects of its best model, and nine of ten
 small ones, but all canonical pictures: sizes vary so much that classes overlap. Here models are
 trained in such a world (`Shapes2D.calibrated`), conditioned on class labels as in the paper's Figs
-2 and 3, and scored by the paper's own probe, the mean over five seeds of it. The rest is as in the
-authors' development code: 1,500 pictures of a composition, 1e-4 (the first 8,000 updates, over which
+2 and 3, and scored by the paper's own probe, the mean over five seeds of it. The rest is as in a
+co-author's public code: 1,500 pictures of a composition, 1e-4 (the first 8,000 updates, over which
 their rate hardly falls), neither clipped nor averaged. MaskGIT, GIVT and MAR share a transformer of
 7 layers of 128 with labels as tokens; DiT has 7 of 448 with adaLN. Samples of the last checkpoints
 are kept for other probes (`recombine.runs.rescoring`).
@@ -51,7 +51,7 @@ WIDE = 0.2
 """The floor of a mixture's scales, in standard deviations of tokens: the median distance of
 neighbouring codes, which decode alike."""
 SMALL = TransformerConfig(depth=7, width=128, heads=8, mlp_ratio=8)
-"""The transformer of the authors' development code of MaskGIT (whose MLP is 1040 wide)."""
+"""The transformer of a co-author's public code of MaskGIT (whose MLP is 1040 wide)."""
 FEW = 1500
 """Pictures of a composition, as many as the code that the paper builds on renders."""
 DROPOUT = 0.1

@@ -7,7 +7,7 @@ all labels, with dropout of each factor (`dropout`) and of all together (`guidan
 else alike. If the output decides, the three continuous families compose with dropout too; if dropout
 decides, none does.
 
-The setting is the paper's as far as its curves and the authors' development code tell
+The setting is the paper's as far as its curves and a co-author's public code of spring 2025 tell
 (`Shapes2D.calibrated`): class labels, 1,500 pictures of a composition, 8,000 updates at 1e-4,
 neither clipped nor averaged. MaskGIT, GIVT and MAR share a transformer of 7 layers of 128 with
 labels as tokens; DiT has 7 of 448 with adaLN. Sizes overlap there: some pictures that are labelled

@@ -72,7 +72,7 @@ def jobs(settings: Labels, seeds: int) -> list[Job]:
 
 
 def describe(settings: Labels) -> dict[str, Any]:
-    return settings.base.recipe.facts() | {"paper_curve": plots.PAPERS}
+    return settings.base.recipe.facts() | {"paper_curve": claims.CURVES}
 
 
 STUDY = Study(
