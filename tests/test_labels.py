@@ -13,7 +13,7 @@ import torch
 from level_rows import accuracy_rows, regions, verdict
 from PIL import Image
 
-from recombine.analysis.labels import curves
+from recombine.analysis.levels import curves_at
 from recombine.analysis.optimizers import held_out
 from recombine.analysis.paper_curves import paper_curves
 from recombine.analysis.paper_probe import with_paper_probe
@@ -397,7 +397,7 @@ def test_the_held_out_loss_is_that_of_the_last_step():
             "dit was not trained with 0.0001, not clipped",
         ),
         (CLAIMS["G18"].measure, (rows_of(ORDER),), "no held-out loss was measured"),
-        (curves, (rows_of(ORDER), "values"), "no rows of values at 110"),
+        (curves_at, (rows_of(ORDER), "values", "110", "paper"), "no rows of values at 110"),
         (spreads, (rows_of(ORDER), "jepa"), "no rows of the auxiliary loss of jepa"),
         (
             spreads,
