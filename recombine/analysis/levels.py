@@ -150,11 +150,12 @@ def accuracy(
 
 
 def gain(rows: Table, more: str, less: str, level: int = 2, probe: str | None = None) -> Estimate:
-    """How much more accurate one variant is than another. LookupError unless both have the same
-    seeds."""
+    """How much more accurate one variant is than another, over the seeds that both have, of which
+    the estimate's n says how many. LookupError where they have none in common."""
     a, b = (per_seed(rows, variant, level, late, probe) for variant in (more, less))
-    same_seeds(a, b)
-    return rate_difference(list(a.values()), list(b.values()))
+    if not (both := sorted(a.keys() & b.keys())):
+        same_seeds(a, b)
+    return rate_difference([a[seed] for seed in both], [b[seed] for seed in both])
 
 
 def same_seeds(*values: dict[int, float]) -> None:

@@ -44,6 +44,7 @@ from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.runs.recipe import Recipe
 from recombine.studies import objectives
 from recombine.studies.study import Scale
+from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import FSQ, KL, VQ, Bottleneck
 
 FAMILIES = ("maskgit", "givt", "mar", "dit")
@@ -159,18 +160,22 @@ class Calibrated:
     mar: Denoising = field(default_factory=Denoising)
 
     def known(self) -> dict[str, Recipe]:
-        """Every family, unchanged."""
+        """Every family, unchanged; on VAE latents too, unless the tokenizer learns none."""
         dit = self.recipe
         evaluation = dit.evaluation
         sure = replace(evaluation, decoding=replace(evaluation.decoding, order="confidence"))
-        vae = replace(dit.tokenizer, bottleneck=KL(dit.tokenizer.bottleneck.dim))
         givt = replace(self.masked(self.givt), evaluation=sure)
-        free = Masked(replace(self.givt, snap=False))
-        return {
+        families = {
             "maskgit": self.masked(self.maskgit),
             "givt": givt,
             "mar": self.masked(self.mar),
             "dit": dit,
+        }
+        if not isinstance(dit.tokenizer, Autoencoder):
+            return families
+        vae = replace(dit.tokenizer, bottleneck=KL(dit.tokenizer.bottleneck.dim))
+        free = Masked(replace(self.givt, snap=False))
+        return families | {
             "dit on vae": replace(dit, tokenizer=vae),
             "givt on vae": replace(givt, objective=free, tokenizer=vae),
         }

@@ -16,7 +16,7 @@ from recombine.studies.summary import prepare_folder, publish, words
 
 SAME = ("name", "scale", "settings")
 """What results must agree in; settings up to the list of variants, where there is one."""
-LISTS = ("variants", "experiments")
+LISTS = ("variants", "experiments", "labels")
 """The settings that list variants."""
 
 
