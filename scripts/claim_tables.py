@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from curves_table import curves_table
@@ -129,13 +130,14 @@ def probes_line(measured: dict[str, Any], variant: str) -> str:
 
 
 def checks_table(rows: Table) -> list[list[str]]:
-    """What is known of each probe: how it reads real pictures, what it rejects, what it tolerates."""
+    """What is known of each probe: how it reads real pictures, what it rejects, what it tolerates; the
+    mean where it was trained more than once."""
     factors = rows.where(kind="interpolation").unique("factor")
     heads = ["probe", "real pictures, worst composition", "corrupted pictures rejected"]
     lines = [[*heads, *(f"tolerance in {factor}" for factor in factors)]]
     for probe in rows.where(kind="refused").unique("probe"):
         worst = min(rows.where(kind="probe", probe=probe).column("joint"))
-        rejected = rows.one(kind="refused", probe=probe)["share"]
+        rejected = fmean(rows.where(kind="refused", probe=probe).column("share"))
         between = rows.where(kind="interpolation", probe=probe)
         values = [number(worst), number(rejected)]
         values += [f"{tolerance(between.where(factor=factor)):.1f}" for factor in factors]
@@ -146,8 +148,8 @@ def checks_table(rows: Table) -> list[list[str]]:
 def tolerance(between: Table) -> float:
     """The largest share of the way to the neighbour at which most pictures are still read as what
     they left."""
-    read = zip(between.column("share"), between.column("joint"), strict=True)
-    return max(share for share, joint in read if joint >= 0.5)
+    read = {share: fmean(some.column("joint")) for share, some in between.by("share").items()}
+    return max(share for share, joint in read.items() if joint >= 0.5)
 
 
 def group(paper: str) -> str:
