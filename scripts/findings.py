@@ -35,7 +35,7 @@ TEXTS = (
     "**U-Nets compose where pictures of one class vary.** Of two small U-Nets trained alike, one "
     "whose pictures vary in colour and size within each class reaches level-2 accuracy [B30: wide "
     "jitter, level 2], one whose pictures do not [B30: no jitter, level 2] ([B30]: the first interval "
-    "is too wide; `make run` shows one seed). Other families, given true values, point the same way: where "
+    "is too wide). Other families, given true values, point the same way: where "
     "pictures vary much, DiT reaches (open-set probe) [B18: dit, wide, level 2] (with none [B10: dit, none]), MAR "
     "[B18: mar, wide, level 2], MaskGIT [B18: maskgit, wide, level 2], GIVT [B18: givt, wide, level "
     "2] ([B18]); given classes, variation does not decide (one seed). A model that can be solved exactly shows the same and suggests why ([B26], [B27], "

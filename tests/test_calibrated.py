@@ -339,7 +339,7 @@ def test_nothing_is_said_of_a_gate_without_dit(tmp_path):
 
 
 def test_what_is_left_without_overlapping_pictures():
-    families = ("maskgit", "givt", "mar", "dit")
+    families = ("maskgit", "dit")
     both = {name: (0.6,) * 5 for f in families for name in (f, f"{f}, apart")}
     assert verdict(dropout.STUDY, "G19", list(rows_of(both))) == "supported"
     for family in families:

@@ -87,8 +87,10 @@ def test_seeds_are_compared_with_themselves_and_with_nobody_else():
     rows = accuracy_rows({"a": [0.5, 0.9], "b": [0.4, 0.7], "c": [0.4]})
     assert gain(Table(rows), "a", "b").values == pytest.approx((0.1, 0.2))
     assert per_seed(Table(rows), "a", 2) == {0: 0.5, 1: 0.9}
-    with pytest.raises(LookupError, match=r"seeds \[0, 1\] beside \[0\]"):
-        gain(Table(rows), "a", "c")
+    assert gain(Table(rows), "a", "c").values == pytest.approx((0.1,)), "the seed that both have"
+    later = [one | {"seed": 7} for one in accuracy_rows({"d": [0.4]})]
+    with pytest.raises(LookupError, match=r"seeds \[0, 1\] beside \[7\]"):
+        gain(Table([*rows, *later]), "a", "d")
 
 
 def test_the_linear_probe_is_shown_only_where_it_is_right_on_real_pictures():

@@ -2,6 +2,7 @@
 follow from their rows."""
 
 import json
+import math
 import shutil
 import time
 from pathlib import Path
@@ -66,12 +67,23 @@ def test_a_folder_holds_what_it_lists_and_nothing_else(name):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_claims_follow_from_the_rows(name):
-    """Assessed again they are the same, to the last digit; only where they come from is not
-    computed."""
+    """Assessed again they are the same, up to what processors add up differently; only where they
+    come from is not computed."""
     study, results = find(name), read_results(RESULTS / name)
     facts, shipped = (read_json(RESULTS / name / f"{n}.json") for n in ("study", "claims"))
     again = json.loads(json.dumps(verdicts(study, results.rows, facts)))
-    assert again == shipped, AGAIN
+    assert alike(again, shipped), AGAIN
+
+
+def alike(one, other) -> bool:
+    """Equal, numbers nearly: processors round sums of single precision differently."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-5, abs_tol=1e-6)
+    return one == other
 
 
 @pytest.mark.parametrize("name", STUDIES)
