@@ -82,6 +82,10 @@ class RunFolder:
             return sorted(n for n in facts["files"] if PurePath(n).match(pattern))
         return sorted(str(p.relative_to(self.path)) for p in self.path.glob(pattern))
 
+    def gone(self, pattern: str) -> list[str]:
+        """Of these files those that are not there: runs can be copied without their pictures."""
+        return [name for name in self.files(pattern) if not (self.path / name).exists()]
+
     @property
     def weights(self) -> str:
         """The checksum of its weights, by which others know them; empty where it has none."""

@@ -449,14 +449,16 @@ def test_a_dry_run_lists_what_is_missing_and_writes_nothing(call, out, tmp_path)
 
 
 def test_what_is_finished_is_assessed_and_nothing_is_run(call, out, tmp_path):
-    """Of two seeds one was trained: its rows alone are collected, and weights are not needed."""
+    """Of two seeds one was trained: its rows alone are collected, and neither weights nor sheets are
+    needed."""
     here = shutil.copytree(out, tmp_path / "here")
-    for weights in here.glob("runs/*/*.safetensors"):
-        weights.unlink()
+    for left in (*here.glob("runs/*/samples/*.png"), *here.glob("runs/*/*.safetensors")):
+        left.unlink()
     before = {p: p.stat().st_mtime_ns for p in here.glob("runs/*/*")}
     status, _, said = call(*smoke(here, "--finished", "--seeds", "3"))
     assert status == 0
-    assert re.search(r"composition: (\d+) of (\d+) runs are there", said)
+    without = r"[1-9] of their sheets of samples are not"
+    assert re.search(rf"composition: \d+ of \d+ runs are there, {without}", said)
     facts, rows = (
         read_json(here / "composition/study.json"),
         read_table(here / "composition/rows.parquet"),

@@ -135,8 +135,11 @@ def test_every_file_of_a_run_is_in_its_list_and_verified(done):
     (done.path / "samples" / "step_1.png").write_bytes(b"Picture")
     with pytest.raises(UsageError, match=r"step_1.png was altered .* --fresh"):
         keep_sheets([({"digest": done.digest}, done)], done.root / "samples", [])
+    (done.path / "samples" / "step_1.png").unlink()
+    assert done.gone("samples/*.png") == ["samples/step_1.png"]
+    assert keep_sheets([({"digest": done.digest}, done)], done.root / "samples", []) == []
+    (done.path / "rows.jsonl").unlink()
     for name in ("rows.jsonl", "samples/step_1.png"):
-        (done.path / name).unlink()
         with pytest.raises(UsageError, match=f"{name} is missing; delete"):
             done.verified(name)
     (done.path / "more.txt").write_text("not listed")

@@ -9,6 +9,7 @@ from recombine.config import UsageError
 from recombine.files import checksum, read_bytes, write_atomic
 from recombine.store import RunFolder
 
+SHEETS = "samples/*.png"
 STEP = re.compile(r"step_(\d+)\.png")
 LOSSY = {"quality": 88, "use_sharp_yuv": True}
 LARGEST = 16_000
@@ -18,12 +19,13 @@ LARGEST = 16_000
 def keep_sheets(
     runs: list[tuple[dict[str, Any], RunFolder]], folder: Path, earlier: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Copy the sheets of some runs; where each went, from which picture it was made and what came
-    of it. One that `earlier` lists just so is not encoded again."""
+    """Copy the sheets of some runs, of those that are there; where each went, from which picture it
+    was made and what came of it. One that `earlier` lists just so is not encoded again."""
     kept, taken = [], {}
     known = {(e.get("file"), e.get("source"), e.get("made")) for e in earlier if _is_flat(e)}
     for run, source in runs:
-        for path in map(source.path.joinpath, source.files("samples/*.png")):
+        gone = source.gone(SHEETS)
+        for path in (source.path / name for name in source.files(SHEETS) if name not in gone):
             step = STEP.fullmatch(path.name)
             name = f"{slug(run)}-{int(step[1]) if step else slug({'variant': path.stem})}.webp"
             if taken.setdefault(name, run["digest"]) != run["digest"]:
