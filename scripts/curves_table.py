@@ -33,7 +33,9 @@ LINES = (
     Line("3b", "givt", "label-dropout", "givt"),
     Line("3c", "mar_token_final", "label-dropout", "mar"),
     Line("4a", "DiT_cont_label_sec_run", "labels", "values"),
+    Line("4a", "DiT_cont_label_sec_run", "labels", "values, raw"),
     Line("4b", "diff_cont_dropout", "labels", "values, dropout"),
+    Line("4b", "diff_cont_dropout", "labels", "values, raw, dropout"),
     Line("4c", "discrete_DiT_XAI3", "label-dropout", "dit"),
     Line("4d", "diffusion_real_dropout_avg_3seeds", "label-dropout", "dit, dropout"),
 )
