@@ -20,7 +20,7 @@ MOST = 2
 """Tasks of one kind in one study; other ones in the next study."""
 LONG = ("patches",)
 """Parts of the names of variants that take longer than a few seconds."""
-SAME = 0.99
+SAME = 0.95
 """The share of numbers that must be the same where networks are trained: what is counted may change
 where processors round differently."""
 EXACT = ("interactions", "swing-by", "local-scores")

@@ -97,21 +97,22 @@ def _outcomes(rows: Table) -> list[Outcome]:
 
 
 def curves(rows: Table) -> Curves:
-    """From the CNN probe's rows of one run."""
+    """From the CNN probe's rows of one run, in double precision: distances that are nearly zero are
+    drawn on a log scale."""
     keys = [k for k in rows.frame.columns if k.startswith("p_")]
     means = rows.frame.group_by("level", "step").agg(pl.col(keys).mean()).sort("step")
-    top = {k: torch.tensor(v) for k, v in _of_level(means, max(rows.column("level")), keys)}
-    seen = {k: torch.tensor(v) for k, v in _of_level(means, 0, keys)}
+    top = dict(_of_level(means, max(rows.column("level")), keys))
+    seen = dict(_of_level(means, 0, keys))
     names = [k.removeprefix("p_") for k in keys if k not in ("p_joint", "p_mean")]
     factors, known = ({n: line[f"p_{n}"] for n in names} for line in (top, seen))
-    steps = torch.tensor(sorted(rows.unique("step"))).float()
+    steps = torch.tensor(sorted(rows.unique("step"))).double()
     return Curves(steps, factors, top["p_joint"], top["p_mean"], known)
 
 
-def _of_level(means: "pl.DataFrame", level: int, keys: list[str]) -> list[tuple[str, list[float]]]:
+def _of_level(means: "pl.DataFrame", level: int, keys: list[str]) -> list[tuple[str, Tensor]]:
     """The columns of one level, step by step."""
     mine = means.filter(pl.col("level") == level)
-    return [(k, mine[k].to_list()) for k in keys]
+    return [(k, torch.tensor(mine[k].to_list(), dtype=torch.float64)) for k in keys]
 
 
 def main_line(variants: list[Outcome]) -> list[Outcome]:
@@ -181,7 +182,11 @@ def learned(
     never does."""
     padded = torch.cat((values, values[-1:].expand(stay - 1)))
     lasting = padded.unfold(0, stay, 1).amin(1)
-    return float(learning_times(steps, lasting[None, :, None], torch.ones(1), level)[0, 0])
+    return float(
+        learning_times(steps, lasting[None, :, None], torch.ones(1, dtype=values.dtype), level)[
+            0, 0
+        ]
+    )
 
 
 class Dip(NamedTuple):
