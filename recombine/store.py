@@ -45,6 +45,10 @@ class Saved(NamedTuple):
     rows: str
 
 
+SHEETS = "samples/*.png"
+"""Pictures of samples, in a run's folder."""
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """One run on disk, named by its digest. `check` is called before anything is written and

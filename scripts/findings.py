@@ -16,7 +16,7 @@ TEXTS = (
     "dropout], by [G8: dit - dit, dropout, level 2] ([G8]); MAR from [G10: mar] to [G9: mar, "
     "dropout]; GIVT from [G10: givt] to [G9: givt, dropout]. Given true sizes and colours, not "
     "classes, DiT reaches [D5: values, raw, level 2], with dropout [D5: values, raw, dropout] ([D5]; paper: 1 and "
-    "0); in units of the distance between classes [D5: values] and [D5: values, dropout]. With "
+    "0); in units of the distance between classes [D5: values] and [D5: values, dropout], n = 3. With "
     "all labels MaskGIT composes about as "
     "well as DiT, so the paper's gap between them ([G6: paper_maskgit] and [G10: paper_dit]) does not "
     "appear. Seeds scatter: by a DDPM, latents scaled to a tenth of the noise, DiT reaches [D4: dit, weak signal, level 2] "
@@ -39,7 +39,7 @@ TEXTS = (
     "is too wide). Other families, given true values, point the same way: where "
     "pictures vary much, DiT reaches (open-set probe) [B18: dit, wide, level 2] (with none [B10: dit, none]), MAR "
     "[B18: mar, wide, level 2], MaskGIT [B18: maskgit, wide, level 2], GIVT [B18: givt, wide, level "
-    "2] ([B18]); given classes, variation does not decide (one seed). A model that can "
+    "2] ([B18]); given classes, variation did not decide (one seed). A model that can "
     "be solved exactly shows the same and suggests why ([B26], [B27], "
     "exact). [More](docs/pictures.md)",
     "**By the CNN probe, accuracy on an unseen combination falls before it rises**, by [C1: fall, color 0.1] where the "

@@ -34,6 +34,7 @@ from recombine.runtime import Runtime
 from recombine.store import write_json
 from recombine.studies import calibrated
 from recombine.studies import label_dropout as dropout
+from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import TrainConfig
 from recombine.worlds.shapes2d import Shapes2D
 
@@ -346,3 +347,12 @@ def test_what_is_left_without_overlapping_pictures():
         less = both | {f"{family}, apart": (0.2,) * 5}
         assert verdict(dropout.STUDY, "G19", list(rows_of(less))) == "partly supported"
     assert verdict(dropout.STUDY, "G19", list(rows_of(both, seen=0.4))) != "supported"
+
+
+def test_pictures_as_they_are_have_neither_vae_latents_nor_codes():
+    base = calibrated.settings("smoke")
+    pixels = replace(base, recipe=replace(base.recipe, tokenizer=Pixels()))
+    assert pixels.variant("dit").tokenizer == Pixels()
+    for name, says in (("dit on vae", "'dit on vae' is none of"), ("dit, fsq", "has no codes")):
+        with pytest.raises(UsageError, match=says):
+            pixels.variant(name)

@@ -89,7 +89,7 @@ def test_seeds_are_compared_with_themselves_and_with_nobody_else():
     assert per_seed(Table(rows), "a", 2) == {0: 0.5, 1: 0.9}
     assert gain(Table(rows), "a", "c").values == pytest.approx((0.1,)), "the seed that both have"
     later = [one | {"seed": 7} for one in accuracy_rows({"d": [0.4]})]
-    with pytest.raises(LookupError, match=r"seeds \[0, 1\] beside \[7\]"):
+    with pytest.raises(LookupError, match=r"a has seeds \[0, 1\], d \[7\]: none in common"):
         gain(Table([*rows, *later]), "a", "d")
 
 

@@ -76,13 +76,13 @@ def test_claims_follow_from_the_rows(name):
 
 
 def alike(one, other) -> bool:
-    """Equal, numbers nearly: processors round sums of single precision differently."""
+    """Equal, numbers up to the last digits, in which processors differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(alike, one, other))
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-5, abs_tol=1e-6)
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     return one == other
 
 

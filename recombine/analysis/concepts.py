@@ -182,11 +182,8 @@ def learned(
     never does."""
     padded = torch.cat((values, values[-1:].expand(stay - 1)))
     lasting = padded.unfold(0, stay, 1).amin(1)
-    return float(
-        learning_times(steps, lasting[None, :, None], torch.ones(1, dtype=values.dtype), level)[
-            0, 0
-        ]
-    )
+    one = torch.ones(1, dtype=values.dtype)
+    return float(learning_times(steps, lasting[None, :, None], one, level)[0, 0])
 
 
 class Dip(NamedTuple):

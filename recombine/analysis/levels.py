@@ -154,7 +154,7 @@ def gain(rows: Table, more: str, less: str, level: int = 2, probe: str | None = 
     the estimate's n says how many. LookupError where they have none in common."""
     a, b = (per_seed(rows, variant, level, late, probe) for variant in (more, less))
     if not (both := sorted(a.keys() & b.keys())):
-        same_seeds(a, b)
+        raise LookupError(f"{more} has seeds {sorted(a)}, {less} {sorted(b)}: none in common")
     return rate_difference([a[seed] for seed in both], [b[seed] for seed in both])
 
 

@@ -12,7 +12,7 @@ from recombine.limits import allow
 from recombine.overrides import override
 from recombine.pipeline.executor import is_finished, is_usable
 from recombine.pipeline.job import Job, Task, ancestors, digest_of, folder_of
-from recombine.store import read_json, write_json
+from recombine.store import SHEETS, read_json, write_json
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def finished(plan: Planned, out: Path, log: Callable[[str], None]) -> Planned:
     jobs = tuple(job for job in plan.jobs if is_finished(job.task, out))
     if not jobs:
         raise UsageError(f"no run of {plan.study.name} with these settings is finished in {out}")
-    gone = sum(len(folder_of(job.task, out).gone("samples/*.png")) for job in jobs)
+    gone = sum(len(folder_of(job.task, out).gone(SHEETS)) for job in jobs)
     without = f", {gone} of their sheets of samples are not" if gone else ""
     log(f"{plan.study.name}: {len(jobs)} of {len(plan.jobs)} runs are there{without}")
     return replace(plan, jobs=jobs)

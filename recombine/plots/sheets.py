@@ -7,9 +7,8 @@ from typing import Any
 
 from recombine.config import UsageError
 from recombine.files import checksum, read_bytes, write_atomic
-from recombine.store import RunFolder
+from recombine.store import SHEETS, RunFolder
 
-SHEETS = "samples/*.png"
 STEP = re.compile(r"step_(\d+)\.png")
 LOSSY = {"quality": 88, "use_sharp_yuv": True}
 LARGEST = 16_000

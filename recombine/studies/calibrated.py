@@ -115,6 +115,8 @@ def cool(recipe: Recipe) -> Recipe:
 
 
 def with_codes(recipe: Recipe, codes: Bottleneck) -> Recipe:
+    if not isinstance(recipe.tokenizer, Autoencoder):
+        raise UsageError(f"{recipe.tokenizer.name}: a tokenizer that learns nothing has no codes")
     return replace(recipe, tokenizer=replace(recipe.tokenizer, bottleneck=codes))
 
 

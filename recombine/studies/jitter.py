@@ -44,6 +44,10 @@ Labels = Literal["values", "classes"]
 FAMILIES: tuple[Family, ...] = ("maskgit", "givt", "mar", "dit")
 AMOUNTS: tuple[Amount, ...] = ("none", "usual", "wide")
 LABELS: tuple[Labels, ...] = ("values", "classes")
+WHOLE = (
+    "models with classes draw whole classes: with wide jitter the open-set probe, trained on the usual "
+    "one, refuses part of what they draw, of seen classes too; the CNN probe beside it refuses nothing"
+)
 
 
 @config("settings/jitter")
@@ -76,12 +80,6 @@ class Jitter:
         if labels == "classes":
             recipe = replace(recipe, conditioning=replace(recipe.conditioning, mode="quantised"))
         return recipe.with_jitter(*jitters[amount]) if amount in jitters else recipe
-
-
-WHOLE = (
-    "models with classes draw whole classes: with wide jitter the open-set probe, trained on the usual "
-    "one, refuses a quarter of what they draw of seen classes; the CNN probe beside it refuses nothing"
-)
 
 
 def name_of(family: str, amount: str, labels: Labels = "values") -> str:
