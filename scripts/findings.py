@@ -19,7 +19,7 @@ TEXTS = (
     "0); in units of the distance between classes [D5: values] and [D5: values, dropout], n = 3. With "
     "all labels MaskGIT composes about as "
     "well as DiT, so the paper's gap between them ([G6: paper_maskgit] and [G10: paper_dit]) does not "
-    "appear. Seeds scatter: by a DDPM, latents scaled to a tenth of the noise, DiT reaches [D4: dit, weak signal, level 2] "
+    "appear. Seeds scatter: by a DDPM on weak latents DiT reaches [D4: dit, weak signal, level 2] "
     "([D4]), seeds [D4: dit, weak signal, lowest seed] to [D4: dit, weak "
     "signal, highest seed]. [More](docs/pictures.md)",
     "**Paper A's auxiliary loss changes MaskGIT's heads and circuits in the paper's direction; whether "
