@@ -23,7 +23,7 @@ from recombine.analysis.table import Table
 
 BASE, AVERAGED = "dit", "dit, averaged"
 DEVIATIONS = (
-    "8,000 updates (the paper's curves: 28,000 to 55,000), but for the variant called theirs",
+    "8,000 updates (the paper's curves: 28,000 to 55,000), but for the variant called longer",
     "DiT by flow matching, Heun with 25 steps (the paper: DDPM, 500 ancestral steps)",
 )
 

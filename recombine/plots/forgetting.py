@@ -18,7 +18,7 @@ TITLES = {
     "decayed": "rate falls to nothing",
     "faster": "three times the rate",
     "clipped": "gradients clipped",
-    "theirs": "28,000 updates",
+    "longer": "28,000 updates",
 }
 
 

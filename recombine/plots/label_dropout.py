@@ -25,11 +25,12 @@ SERIES = (
     (", dropout", "each label hidden in 10 %", CYCLE[1]),
     (", guidance", "all labels hidden in 10 %", CYCLE[2]),
     (", apart", "all labels, no overlapping sizes", CYCLE[5]),
+    (", longer", "all labels, 28,000 updates", CYCLE[6]),
     (", ddpm", "all labels, DDPM", CYCLE[3]),
     (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
 )
-"""What a variant's name ends with, what the legend calls it, its colour. The last two differ in
-DiT's noise, not in labels, and are shown over updates alone."""
+"""What a variant's name ends with, what the legend calls it, its colour. The last three differ in
+length or in DiT's noise, not in labels, and are shown over updates alone."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:

@@ -18,7 +18,8 @@ After a family and a comma stands what differs:
 - dropout: each factor's label is left out of every tenth picture, as in the paper's Fig 4;
 - guidance: all labels are left out of every tenth picture, as guided models are trained;
 - apart: no picture that is nearer to another class is trained on;
-- theirs: 28,000 updates, over which the rate falls to nothing; decayed: the same over 8,000;
+- longer: 28,000 updates in place of 8,000;
+- decayed: the rate falls to nothing;
 - faster: three times the rate; averaged, clipped: weights are averaged (EMA), gradients clipped;
 - ddpm: the authors' diffusion; noise is predicted, linear betas, 500 steps, all of them sampled;
 - weak signal: the same with latents of a tenth of the noise, as where those of a VQGAN are not
@@ -62,8 +63,9 @@ DDPM_STEPS, DDPM_SAMPLES = 500, 64
 a flow's 25 by Heun, and with 256 pictures took about as long as the training."""
 CHECKPOINTS = (300, 1000, 2000, 3000, 4000, 5000, 5500, 6000, 6500, 7000, 7500, 8000)
 """Late means are over the last three."""
-THEIRS = 28_000
-"""Updates of the shortest of the paper's curves; the authors plan about 115,000."""
+LONGER, EVERY = 28_000, 2000
+"""Updates of the shortest of the paper's curves (the authors plan about 115,000), and between two
+checkpoints of them."""
 
 
 def drops(recipe: Recipe) -> Recipe:
@@ -79,12 +81,13 @@ def apart(recipe: Recipe) -> Recipe:
     return replace(recipe, apart=True)
 
 
-def theirs(recipe: Recipe) -> Recipe:
-    steps = THEIRS if recipe.train.steps == CHECKPOINTS[-1] else recipe.train.steps
-    later = tuple(round(steps * k / 14) for k in range(1, 15))
+def longer(recipe: Recipe) -> Recipe:
+    """At full scale; other scales keep their own number of updates, and as many checkpoints."""
+    steps = LONGER if recipe.train.steps == CHECKPOINTS[-1] else recipe.train.steps
+    each = LONGER // EVERY
+    later = tuple(round(steps * k / each) for k in range(1, each + 1))
     evaluation = replace(recipe.evaluation, checkpoints=(*CHECKPOINTS[:2], *later), keep_last=4)
-    train = replace(recipe.train, steps=steps, decay="linear")
-    return replace(recipe, train=train, evaluation=evaluation)
+    return replace(recipe, train=replace(recipe.train, steps=steps), evaluation=evaluation)
 
 
 def trained(recipe: Recipe, **changes: Any) -> Recipe:
@@ -136,7 +139,7 @@ CHANGES = {
     "dropout": drops,
     "guidance": drops_together,
     "apart": apart,
-    "theirs": theirs,
+    "longer": longer,
     "decayed": partial(trained, decay="linear"),
     "faster": partial(trained, lr=3e-4),
     "averaged": partial(trained, ema=0.999),
@@ -208,8 +211,8 @@ class Calibrated:
 def settings(scale: Scale) -> Calibrated:
     if scale == "full":
         base = objectives.full()
-        longer = replace(base, train=replace(base.train, steps=CHECKPOINTS[-1]))
-        return Calibrated(calibrated(longer, keep=64))
+        more = replace(base, train=replace(base.train, steps=CHECKPOINTS[-1]))
+        return Calibrated(calibrated(more, keep=64))
     base = objectives.laptop() if scale == "laptop" else objectives.smoke()
     net = replace(base.net.transformer, depth=1)
     if scale == "laptop":
