@@ -23,6 +23,7 @@ NAMES = (
     "jitter",
     "jitter-by-shape",
     "interactions",
+    "missing-labels",
     "ablations",
     "reconstruction",
     "repair",

@@ -11,7 +11,11 @@ cheap a product is: near 0 sums come first; at 1 the two classes of a factor sha
 each had a model to itself. It is trained from w = 0 by gradient flow on L = 1/2 E|f(x) - x|^2,
 where training pictures are corners (compositions), all equally often, each spread uniformly around
 its centre. Everything is a linear equation in 2^n unknowns, solved by its eigenvectors: no step
-size, no sampling, and the end of training is just t = inf."""
+size, no sampling, and the end of training is just t = inf.
+
+Where labels are left out in training, a factor has a third state: nothing is known of x_i, and in
+its place stands sqrt(prior_i) times an indicator of that, as a learned null embedding would. The
+products are then over all 3^n choices of 1, x_i or that indicator; the target stays x."""
 
 import itertools
 import math
@@ -19,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 NOTHING, NARROW = 1e-14, 0.01
@@ -50,15 +54,35 @@ class Corner:
         width = torch.tensor(self.spread, dtype=torch.float64)
         return torch.stack([torch.ones_like(centre), centre, centre**2 + width**2 / 3], 1)
 
+    def products(
+        self, missing: Sequence[bool]
+    ) -> tuple[Float[Tensor, "n 3 3"], Float[Tensor, "n 2 3"]]:
+        """E[g g'] of each factor, g = (1, x, that x is missing), where those of `missing` are; and
+        E[g], E[g x]."""
+        m, gone = self.moments, torch.tensor(missing)[:, None, None]
+        powers = torch.arange(2)
+        squares, shown = torch.zeros(2, len(m), 3, 3, dtype=torch.float64)
+        squares[:, :2, :2] = m[:, powers[:, None] + powers]
+        shown[:, ::2, ::2] = 1
+        kept, left_out = torch.zeros(2, len(m), 2, 3, dtype=torch.float64)
+        kept[..., :2] = m[:, powers[:, None] + powers]
+        left_out[..., ::2] = m[:, :2, None]
+        return torch.where(gone, shown, squares), torch.where(gone, left_out, kept)
+
 
 @dataclass(frozen=True)
 class Products:
-    """The model, trained on `corners`."""
+    """The model, trained on `corners`. `missing`: how often a label is left out, each by itself or,
+    `together`, all of a picture at once."""
 
     corners: tuple[Corner, ...]
     prior: tuple[float, ...]
+    missing: float = 0.0
+    together: bool = False
 
     def __post_init__(self) -> None:
+        if not 0 <= self.missing < 1:
+            raise ValueError(f"missing={self.missing}: from 0 to below 1")
         if not self.corners or any(len(c.at) != len(self.prior) for c in self.corners):
             raise ValueError(
                 f"corners: one or more, with {len(self.prior)} factors each, as the prior has"
@@ -71,7 +95,8 @@ class Products:
         sets, cheap = self._sets()
         values, vectors, aim = self._solved(sets, cheap)
         centre = 2.0 * torch.tensor(composition, dtype=torch.float64) - 1
-        looked = (centre**sets).prod(1) * cheap
+        given = torch.stack([torch.ones_like(centre), centre, torch.zeros_like(centre)], 1)
+        looked = given[torch.arange(len(centre)), sets].prod(1) * cheap
         known = values > NOTHING * values.max()
         rate = torch.where(known, values, 1.0)
         learned = (
@@ -79,27 +104,35 @@ class Products:
         )
         return (learned * (looked @ vectors)) @ (vectors.T @ aim)
 
-    def _sets(self) -> tuple[Float[Tensor, "s n"], Float[Tensor, "s"]]:
-        """All sets of factors, as exponents, and the square roots of their k."""
-        sets = torch.tensor(
-            list(itertools.product((0, 1), repeat=len(self.prior))), dtype=torch.float64
-        )
-        return sets, (torch.tensor(self.prior, dtype=torch.float64) ** sets).prod(1).sqrt()
+    def _sets(self) -> tuple[Int[Tensor, "s n"], Float[Tensor, "s"]]:
+        """All products, as a state for each factor (0: not in it, 1: its value, 2: that it is
+        missing), and the square roots of their k."""
+        states = (0, 1, 2) if self.missing else (0, 1)
+        sets = torch.tensor(list(itertools.product(states, repeat=len(self.prior))))
+        prior = torch.tensor(self.prior, dtype=torch.float64)
+        return sets, (prior ** (sets > 0)).prod(1).sqrt()
+
+    def _patterns(self) -> list[tuple[tuple[bool, ...], float]]:
+        """Which labels are missing, and how often."""
+        n, p = len(self.prior), self.missing
+        if self.together or not p:
+            every = [((False,) * n, 1 - p), ((True,) * n, p)]
+        else:
+            masks = itertools.product((False, True), repeat=n)
+            every = [(m, p ** sum(m) * (1 - p) ** (n - sum(m))) for m in masks]
+        return [(mask, share) for mask, share in every if share]
 
     def _solved(
         self, sets: Tensor, cheap: Tensor
     ) -> tuple[Float[Tensor, "s"], Float[Tensor, "s s"], Float[Tensor, "s n"]]:
         """Eigenvalues and eigenvectors of E[phi phi'], and E[phi x']."""
-        factors, powers, single = (
-            torch.arange(sets.shape[1]),
-            sets.long(),
-            torch.eye(sets.shape[1]).long(),
-        )
-        both, aim = torch.zeros(len(sets), len(sets)), torch.zeros_like(sets)
+        factors, single = torch.arange(sets.shape[1]), torch.eye(sets.shape[1]).long()
+        both, aim = torch.zeros(len(sets), len(sets)), torch.zeros(sets.shape)
         for corner in self.corners:
-            moments = corner.moments
-            both = both + moments[factors, powers[:, None] + powers].prod(-1)
-            aim = aim + moments[factors, powers[:, None] + single].prod(-1)
+            for missing, share in self._patterns():
+                squares, aims = corner.products(missing)
+                both = both + share * squares[factors, sets[:, None], sets].prod(-1)
+                aim = aim + share * aims[factors, single, sets[:, None]].prod(-1)
         both, aim = (
             both * cheap[:, None] * cheap / len(self.corners),
             aim * cheap[:, None] / len(self.corners),
