@@ -7,8 +7,10 @@ the study jitter does on real, corrupted and interpolated pictures. `<!-- k-max 
 K_max by seed; `<!-- exact length -->`, `<!-- by-eye all -->`: what its detector counts
 (`detector_tables.py`). `<!-- curves A -->`: every curve of paper A beside
 ours (`curves_table.py`). `<!-- minutes full -->`: what each paper's studies take on a GPU.
+`<!-- data longer-training -->`: docs/data/longer-training.csv as it is.
 `make readme` runs it; a test holds the pages against it."""
 
+import csv
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -41,7 +43,7 @@ PROBES = {
 PROBE_NAMES = {"open-set": "open-set probe", "cnn": "CNN probe", "linear": "linear probe"}
 PROBE_NAMES |= {"oracle": "oracle"}
 MARKED = re.compile(
-    r"(<!-- (parts|headlines|probes|checks|exact|k-max|by-eye|curves|minutes) ([^>]*?) -->\n).*?(<!-- /\2 -->)",
+    r"(<!-- (parts|headlines|probes|checks|exact|k-max|by-eye|curves|minutes|data) ([^>]*?) -->\n).*?(<!-- /\2 -->)",
     re.S,
 )
 
@@ -175,6 +177,11 @@ def minutes_table() -> list[list[str]]:
     return table
 
 
+def data_table(name: str) -> list[list[str]]:
+    with (ROOT / "docs" / "data" / f"{name}.csv").open() as file:
+        return list(csv.reader(file))
+
+
 def of_study(make: Callable[[Table], Lines], results: Path, study: str) -> Lines:
     return make(read_table(results / study / "rows.parquet"))
 
@@ -186,6 +193,7 @@ ROW_TABLES |= {
     "by-eye": lambda *_: by_eye_table(),
     "curves": lambda results, _: curves_table(results),
     "minutes": lambda *_: minutes_table(),
+    "data": lambda _, name: data_table(name),
 }
 
 

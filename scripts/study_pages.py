@@ -21,6 +21,7 @@ OVERVIEWS = {
     "swing-by": "swing-by",
     "local-scores": "local-scores",
     "interactions": "interactions",
+    "missing-labels": "missing-labels",
     **dict.fromkeys(("length", "locality", "receptive-field", "operator", "colours"), "scenes"),
     "features": "bridge",
 }

@@ -19,25 +19,24 @@ from recombine.plots.missing_labels import over_time as plot_over_time
 from recombine.runs.interactions import SEEN, UNSEEN, corners
 from recombine.studies import missing_labels
 from recombine.studies.missing_labels import MissingLabels
-from recombine.theory.products import Products
+from recombine.theory.products import Corner, Products
 
 TIMES = (0.1, 1.0, 10.0, 1e3, 1e5, math.inf)
 EXACT = tuple(claim for claim in CLAIMS if not claim.trained)
 
 
-def pictures(share: float, together: bool) -> list[tuple[tuple, tuple, float]]:
+def pictures(share: float, dropped: str) -> list[tuple[tuple, tuple, float]]:
     """What the model sees (None = missing), what it should say, how often."""
-    masks = itertools.product((False, True), repeat=3)
-    if together:
-        masks = ((False,) * 3, (True,) * 3)
-    made = []
-    for mask, x in itertools.product(masks, SEEN):
+    none, every = (False,) * 3, (True,) * 3
+    how_often = {none: 1 - share, every: share}
+    if dropped != "together":
+        masks = itertools.product((False, True), repeat=3)
+        how_often = {m: share ** sum(m) * (1 - share) ** (3 - sum(m)) for m in masks}
+    instead, made = -1.0 if dropped == "zero" else None, []
+    for mask, x in itertools.product(how_often, SEEN):
         target = tuple(2.0 * v - 1 for v in x)
-        how_often = share if all(mask) else 1 - share
-        if not together:
-            how_often = math.prod(share if gone else 1 - share for gone in mask)
-        given = tuple(None if gone else v for gone, v in zip(mask, target, strict=True))
-        made.append((given, target, how_often / len(SEEN)))
+        given = tuple(instead if gone else v for gone, v in zip(mask, target, strict=True))
+        made.append((given, target, how_often[mask] / len(SEEN)))
     return made
 
 
@@ -50,17 +49,20 @@ def features(given: tuple, prior: tuple[float, ...]) -> torch.Tensor:
     return torch.tensor([math.prod(some) for some in itertools.product(*each)]).double()
 
 
-@pytest.mark.parametrize("together", [False, True])
+WAYS = ("null", "together", "zero")
+
+
+@pytest.mark.parametrize("dropped", WAYS)
 @pytest.mark.parametrize("share", [0.05, 0.4])
-def test_it_is_what_gradient_descent_on_the_pictures_comes_to(share, together):
+def test_it_is_what_gradient_descent_on_the_pictures_comes_to(share, dropped):
     prior, rate, steps = (0.9, 0.3, 0.6), 2e-3, 5000
-    seen = pictures(share, together)
+    seen = pictures(share, dropped)
     phi = torch.stack([features(given, prior) for given, _, _ in seen])
     target, mass = (torch.tensor([p[k] for p in seen]).double() for k in (1, 2))
     w = torch.zeros(phi.shape[1], 3, dtype=torch.float64)
     for _ in range(steps):
         w = w - rate * phi.T @ (mass[:, None] * (phi @ w - target))
-    model = Products(corners((0.0, 0.0), (0.0, 0.0)), prior, share, together)
+    model = Products(corners((0.0, 0.0), (0.0, 0.0)), prior, share, dropped)
     for prompted in (*SEEN, *UNSEEN):
         expected = features(tuple(2.0 * v - 1 for v in prompted), prior) @ w
         answer = model.answers(prompted, (rate * steps,))[0]
@@ -71,22 +73,21 @@ def test_it_is_what_gradient_descent_on_the_pictures_comes_to(share, together):
 def test_hardly_any_dropout_is_none_for_a_while_and_all_at_once_needs_no_more(spread):
     prior, seen = (0.05, 0.2, 0.3), corners((spread, spread), (spread, spread))
     plain = Products(seen, prior).answers((1, 1, 1), TIMES[:4])
-    for together in (False, True):
-        rare = Products(seen, prior, 1e-7, together).answers((1, 1, 1), TIMES[:4])
+    for dropped in WAYS:
+        rare = Products(seen, prior, 1e-7, dropped).answers((1, 1, 1), TIMES[:4])
         assert torch.allclose(plain, rare, atol=1e-3)
 
 
 def test_of_one_factor_single_labels_are_all_labels():
-    one, other = (
-        Products(corners((0.0, 0.0), (0.0, 0.0))[:1], (0.3, 0.2, 0.4), 0.2, together)
-        for together in (False, True)
-    )
-    seen = [
-        Products(tuple(type(c)(c.at[:1], c.spread[:1]) for c in m.corners), (0.3,), 0.2, m.together)
-        for m in (one, other)
-    ]
-    assert torch.allclose(*(m.answers((1,), TIMES) for m in seen), atol=1e-12)
-    assert not torch.allclose(*(m.answers((1, 1, 1), TIMES) for m in (one, other)), atol=1e-3)
+    """Of three they are not."""
+    one, three = (Corner((0,), (0.0,)),), corners((0.0, 0.0), (0.0, 0.0))
+
+    def answers(seen: tuple[Corner, ...], dropped: str) -> torch.Tensor:
+        n = len(seen[0].at)
+        return Products(seen, (0.3, 0.2, 0.4)[:n], 0.2, dropped).answers((1,) * n, TIMES)
+
+    assert torch.allclose(answers(one, "null"), answers(one, "together"), atol=1e-12)
+    assert not torch.allclose(answers(three, "null"), answers(three, "together"), atol=1e-3)
 
 
 def test_factors_may_be_exchanged():
@@ -116,7 +117,8 @@ def test_claims_hold_of_the_model_and_fail_where_its_answers_are_others(rows, cl
         return assess(claim, Table(some), "full").verdict
 
     assert verdict_of(rows) == "supported"
-    swapped = [r | {"together": not r["together"]} if r["missing"] else r for r in rows]
+    other = {"null": "together", "together": "zero", "zero": "null"}
+    swapped = [r | {"dropped": other[r["dropped"]]} if r["missing"] else r for r in rows]
     assert verdict_of(swapped) != "supported"
     upside_down = [r | {"agreement": -r["agreement"]} for r in rows]
     assert verdict_of(upside_down) != "supported"
@@ -152,7 +154,7 @@ def test_when_a_path_falls_is_after_its_highest_value():
 def test_the_figure_shows_every_share(rows, tmp_path):
     figure = plot_over_time(Table(rows), tmp_path)
     drawn = (tmp_path / f"{figure.name}.svg").read_text()
-    for text in ("0.001", "0.3", "single, 10%", "at once, 10%", "all given"):
+    for text in ("0.001", "0.3", "single, false label, 0.1", "all at once, 0.3", "all given"):
         assert text in drawn
 
 

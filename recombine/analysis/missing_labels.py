@@ -46,7 +46,7 @@ def falls(path: Path, below: float) -> float:
 
 def shares_of(rows: Table) -> list[float]:
     """How often single labels are left out, from seldom to often. LookupError where none was."""
-    some = rows.where(kind="end", labels="classes", together=False)
+    some = rows.where(kind="end", labels="classes", dropped="null")
     if shares := [p for p in sorted(some.unique("missing")) if p]:
         return shares
     raise LookupError("single labels were never left out")
@@ -60,7 +60,7 @@ def lost_however_rarely(rows: Table) -> Finding:
     Expected: with classes (1 as prompted, -1 the opposite), all labels given: level 2 >= 0.5 at the
     end; at each share of single labels: < 0 at the end, below 0.5 before level 1 is, seen >= 0.95 at
     the end; at the lowest share >= 0.5 at best"""
-    rows = rows.where(labels="classes", together=False)
+    rows = rows.where(labels="classes", dropped="null")
     kept, shares = end(rows, LEVEL2, missing=0.0), shares_of(rows)
     parts, shown = [Check(f"all labels: >= {CORRECT}", kept >= CORRECT)], {"all labels": kept}
     for p in shares:
@@ -86,7 +86,7 @@ def rare_dropout_takes_longer(rows: Table) -> Finding:
 
     Expected: with classes, slope of the logarithm of the time at which the answer turns to the
     opposite, over that of the share: -1 +- 0.15"""
-    rows = rows.where(labels="classes", together=False)
+    rows = rows.where(labels="classes", dropped="null")
     shares = shares_of(rows)
     lost = [falls(over_time(rows, LEVEL2, missing=p), 0.0) for p in shares]
     slope = float(np.polyfit(np.log(shares), np.log(lost), 1)[0])
@@ -105,8 +105,8 @@ def all_at_once_is_harmless(rows: Table) -> Finding:
     rows = rows.where(labels="classes")
     kept, parts = end(rows, LEVEL2, missing=0.0), []
     shown: Measured = {"all labels": kept}
-    for p in sorted(rows.where(kind="end", together=True).unique("missing")):
-        last = end(rows, LEVEL2, missing=p, together=True)
+    for p in sorted(rows.where(kind="end", dropped="together").unique("missing")):
+        last = end(rows, LEVEL2, missing=p, dropped="together")
         parts.append(Check(f"{p:.0%}: >= {CORRECT}", last >= CORRECT))
         parts.append(Check(f"{p:.0%}: at most 0.1 lower", kept - last <= 0.1))
         shown[f"{p:.0%} without any label"] = last
@@ -121,7 +121,7 @@ def values_come_back(rows: Table) -> Finding:
     Expected: at the largest share, with values: below 0.5 after its first maximum, >= 0.99 at the
     end; with classes < 0 at the end"""
     most = shares_of(rows)[-1]
-    single = rows.where(missing=most, together=False)
+    single = rows.where(missing=most, dropped="null")
     path = over_time(single, LEVEL2, labels="values")
     top = next(i for i, (a, b) in enumerate(pairwise(path)) if b[1] < a[1] and a[1] > 0)
     low = min(value for _, value in path[top:])
@@ -133,6 +133,23 @@ def values_come_back(rows: Table) -> Finding:
     )
     shown: Measured = {"values, first maximum": path[top][1], "values, lowest after it": low}
     return Finding(parts, shown | {f"{name}, at the end": x for name, x in last.items()})
+
+
+@claim("B44", trained=False)
+def a_false_label_harms_less(rows: Table) -> Finding:
+    """The first class in place of a missing label, as where code sets labels to zero, harms less
+    than a null.
+
+    Expected: with classes, level 2 at the end at the largest share: null + 0.1 < zero < all labels -
+    0.1"""
+    rows, most = rows.where(labels="classes"), shares_of(rows)[-1]
+    null, zero = (end(rows, LEVEL2, missing=most, dropped=how) for how in ("null", "zero"))
+    kept = end(rows, LEVEL2, missing=0.0)
+    parts = (
+        Check("null + 0.1 < zero", null + 0.1 < zero),
+        Check("zero < all labels - 0.1", zero < kept - 0.1),
+    )
+    return Finding(parts, {"all labels": kept, "zero": zero, "null": null})
 
 
 @claim("B43")
@@ -159,5 +176,6 @@ CLAIMS = (
     rare_dropout_takes_longer,
     all_at_once_is_harmless,
     values_come_back,
+    a_false_label_harms_less,
     trained_models_agree,
 )

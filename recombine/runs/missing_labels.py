@@ -11,7 +11,7 @@ from recombine.limits import check_memory, check_updates
 from recombine.pipeline.job import Task, Work
 from recombine.runs.interactions import SEEN, UNSEEN, Triple, corners, times
 from recombine.store import Row
-from recombine.theory.products import Products
+from recombine.theory.products import Dropped, Products
 from recombine.worlds.factors import code
 
 VERSION = 1
@@ -22,13 +22,13 @@ VERSION = 1
 class MissingLabelsRun(Task):
     """Rows of kind `answer`, over time, and `end`, for every composition: the agreement of the worst
     factor with the prompt, all labels given (1 = as prompted, -1 = the opposite). `missing`: how
-    often training leaves a label out, each by itself or, `together`, all of a picture. `spread`: of
-    colour and size inside a class, which the labels tell; 0 where they tell the class alone."""
+    often training leaves a label out, and `dropped` how, as in `Products`. `spread`: of colour and
+    size inside a class, which the labels give; 0 where they give the class alone."""
 
     noun = "exact model"
     prior: float
     missing: float
-    together: bool
+    dropped: Dropped
     spread: float
     end: float
     steps: int
@@ -43,7 +43,7 @@ class MissingLabelsRun(Task):
     def run(self, work: Work) -> list[Row]:
         spread = (self.spread, self.spread)
         prior = (self.prior,) * 3
-        model = Products(corners(spread, spread), prior, self.missing, self.together)
+        model = Products(corners(spread, spread), prior, self.missing, self.dropped)
         at, rows = times(self.end, self.steps), []
         for prompted in SEEN + UNSEEN:
             named = {"composition": code(prompted)}

@@ -33,7 +33,7 @@ from typing import Any
 from recombine.analysis import missing_labels as claims
 from recombine.analysis.missing_labels import FAMILIES
 from recombine.config import config
-from recombine.pipeline.job import Job
+from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import missing_labels as plots
 from recombine.runs.missing_labels import MissingLabelsRun
 from recombine.runs.models import model_jobs
@@ -88,20 +88,21 @@ def settings(scale: Scale) -> MissingLabels:
 
 
 def jobs(settings: MissingLabels, seeds: int) -> list[Job]:
-    return [*exact(settings), *model_jobs(settings.recipes(), seeds, settings.first_seed)]
+    models = model_jobs(settings.recipes(), seeds, settings.first_seed)
+    return [*exact(settings), *seed_by_seed(models)]
 
 
 def exact(s: MissingLabels) -> list[Job]:
     """Nothing is random: seeds make no difference."""
     most = s.shares[-1]
-    single = [("classes", p, False) for p in (0.0, *s.shares)]
-    at_once = [("classes", p, True) for p in s.often]
-    values = [("values", 0.0, False), ("values", most, False), ("values", most, True)]
+    shares = [("classes", p, "null") for p in (0.0, *s.shares)]
+    others = [*(("classes", p, "together") for p in s.often), ("classes", most, "zero")]
+    values = [("values", p, how) for p, how in ((0.0, "null"), (most, "null"), (most, "together"))]
     made = []
-    for labels, missing, together in (*single, *at_once, *values):
+    for labels, missing, dropped in (*shares, *others, *values):
         spread = s.spread if labels == "values" else 0.0
-        task = MissingLabelsRun(s.prior, missing, together, spread, s.end, s.steps)
-        made.append(Job.of(task, labels=labels, missing=missing, together=together))
+        task = MissingLabelsRun(s.prior, missing, dropped, spread, s.end, s.steps)
+        made.append(Job.of(task, labels=labels, missing=missing, dropped=dropped))
     return made
 
 

@@ -15,12 +15,14 @@ size, no sampling, and the end of training is just t = inf.
 
 Where labels are left out in training, a factor has a third state: nothing is known of x_i, and in
 its place stands sqrt(prior_i) times an indicator of that, as a learned null embedding would. The
-products are then over all 3^n choices of 1, x_i or that indicator; the target stays x."""
+products are then over all 3^n choices of 1, x_i or that indicator; the target stays x. Where a zero
+stands in place of a label, it is taken for the first class."""
 
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -30,6 +32,9 @@ NOTHING, NARROW = 1e-14, 0.01
 """Eigenvalues below this share of the largest are zero: nothing in the pictures says anything of
 them. Pictures that differ by less than `NARROW`, and yet differ, would be taken for pictures that
 do not."""
+
+Dropped = Literal["null", "together", "zero"]
+"""How a label is left out, as in `Conditioning`."""
 
 
 @dataclass(frozen=True)
@@ -55,30 +60,28 @@ class Corner:
         return torch.stack([torch.ones_like(centre), centre, centre**2 + width**2 / 3], 1)
 
     def products(
-        self, missing: Sequence[bool]
+        self, missing: Sequence[bool], dropped: Dropped
     ) -> tuple[Float[Tensor, "n 3 3"], Float[Tensor, "n 2 3"]]:
         """E[g g'] of each factor, g = (1, x, that x is missing), where those of `missing` are; and
         E[g], E[g x]."""
         m, gone = self.moments, torch.tensor(missing)[:, None, None]
         powers = torch.arange(2)
-        squares, shown = torch.zeros(2, len(m), 3, 3, dtype=torch.float64)
-        squares[:, :2, :2] = m[:, powers[:, None] + powers]
-        shown[:, ::2, ::2] = 1
-        kept, left_out = torch.zeros(2, len(m), 2, 3, dtype=torch.float64)
-        kept[..., :2] = m[:, powers[:, None] + powers]
-        left_out[..., ::2] = m[:, :2, None]
-        return torch.where(gone, shown, squares), torch.where(gone, left_out, kept)
+        given, aim = torch.zeros(len(m), 3, 3).double(), torch.zeros(len(m), 2, 3).double()
+        given[:, :2, :2] = aim[..., :2] = m[:, powers[:, None] + powers]
+        instead = torch.tensor((1.0, -1.0, 0.0) if dropped == "zero" else (1.0, 0.0, 1.0)).double()
+        left_out = m[:, :2, None] * instead
+        return torch.where(gone, instead.outer(instead), given), torch.where(gone, left_out, aim)
 
 
 @dataclass(frozen=True)
 class Products:
-    """The model, trained on `corners`. `missing`: how often a label is left out, each by itself or,
-    `together`, all of a picture at once."""
+    """The model, trained on `corners`. `missing`: how often a label is left out; `dropped`: to a null,
+    each by itself; `together`, all of a picture at once; or to `zero`, each by itself."""
 
     corners: tuple[Corner, ...]
     prior: tuple[float, ...]
     missing: float = 0.0
-    together: bool = False
+    dropped: Dropped = "null"
 
     def __post_init__(self) -> None:
         if not 0 <= self.missing < 1:
@@ -115,7 +118,7 @@ class Products:
     def _patterns(self) -> list[tuple[tuple[bool, ...], float]]:
         """Which labels are missing, and how often."""
         n, p = len(self.prior), self.missing
-        if self.together or not p:
+        if self.dropped == "together" or not p:
             every = [((False,) * n, 1 - p), ((True,) * n, p)]
         else:
             masks = itertools.product((False, True), repeat=n)
@@ -130,7 +133,7 @@ class Products:
         both, aim = torch.zeros(len(sets), len(sets)), torch.zeros(sets.shape)
         for corner in self.corners:
             for missing, share in self._patterns():
-                squares, aims = corner.products(missing)
+                squares, aims = corner.products(missing, self.dropped)
                 both = both + share * squares[factors, sets[:, None], sets].prod(-1)
                 aim = aim + share * aims[factors, single, sets[:, None]].prod(-1)
         both, aim = (
