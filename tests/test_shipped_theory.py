@@ -14,7 +14,7 @@ from recombine.runtime import Runtime
 from recombine.studies import find
 
 RESULTS = Path(__file__).parents[1] / "results"
-THEORY = ("swing-by", "interactions", "local-scores", "colours")
+THEORY = ("swing-by", "interactions", "missing-labels", "local-scores", "colours")
 QUICK, LONG = 30.0, 1300.0
 """Costs: what is less is computed in `make test`, what is more nowhere, the rest in CI alone."""
 SOON = ("order of concepts", "one layer, exactly")
