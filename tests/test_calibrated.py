@@ -254,8 +254,9 @@ def test_families_differ_in_their_heads_and_dit_in_its_network():
     assert {known[n].net.transformer for n in ("maskgit", "givt", "mar")} == {calibrated.SMALL}
     assert {r.conditioning.enters for n, r in known.items() if "dit" not in n} == {"tokens"}
     assert {(r.pool, r.train) for r in known.values()} == {(calibrated.FEW, known["dit"].train)}
-    longer = made.variant("dit, theirs")
-    assert (longer.train.steps, longer.train.decay) == (calibrated.THEIRS, "linear")
+    longer, dit = made.variant("dit, longer"), known["dit"]
+    assert longer.train == replace(dit.train, steps=calibrated.LONGER)
+    assert longer.evaluation.at(calibrated.LONGER)[:3] == dit.evaluation.at(8000)[:3]
 
 
 @pytest.mark.parametrize("change", calibrated.CHANGES)
@@ -347,6 +348,20 @@ def test_what_is_left_without_overlapping_pictures():
         less = both | {f"{family}, apart": (0.2,) * 5}
         assert verdict(dropout.STUDY, "G19", list(rows_of(less))) == "partly supported"
     assert verdict(dropout.STUDY, "G19", list(rows_of(both, seen=0.4))) != "supported"
+
+
+def test_longer_training_tells_families_apart_or_not():
+    apart = {"maskgit": 0.02, "givt": 0.95, "mar": 0.95, "dit": 0.95}
+    heights = {f"{family}, longer": (y,) * 5 for family, y in apart.items()}
+    for changed, expected in (
+        ({}, "supported"),
+        ({"givt, longer": (0.2,) * 5}, "partly supported"),
+    ):
+        assert verdict(dropout.STUDY, "G21", list(rows_of(heights | changed))) == expected
+    alike = dict.fromkeys(heights, (0.5,) * 5)
+    assert verdict(dropout.STUDY, "G21", list(rows_of(alike))) == "inconclusive"
+    less = {name: y for name, y in heights.items() if name != "mar, longer"}
+    assert verdict(dropout.STUDY, "G21", list(rows_of(less))) == "not measured"
 
 
 def test_pictures_as_they_are_have_neither_vae_latents_nor_codes():

@@ -82,7 +82,7 @@ def test_one_thing_differs_at_a_time_and_the_first_is_a_run_of_label_dropout():
     }  # fmt: skip
     assert changed == {
         "": set(), "averaged": {"ema"}, "decayed": {"decay"}, "faster": {"lr"},
-        "clipped": {"clip"}, "theirs": {"steps", "decay"},
+        "clipped": {"clip"}, "longer": {"steps"},
     }  # fmt: skip
     for recipe in made.values():
         kept = replace(recipe, train=base.train, evaluation=base.evaluation)
@@ -90,7 +90,7 @@ def test_one_thing_differs_at_a_time_and_the_first_is_a_run_of_label_dropout():
 
 
 def test_every_variant_has_a_panel_beside_the_first(tmp_path):
-    rows = with_paper_probe(rows_of({"dit": FALLS, "dit, theirs": STAYS}, seeds=2))
+    rows = with_paper_probe(rows_of({"dit": FALLS, "dit, longer": STAYS}, seeds=2))
     over_updates(rows, tmp_path)
     drawn = (tmp_path / "level-2.svg").read_text()
     for words in ("as in label-dropout", "28,000 updates", "level 2, oracle"):

@@ -32,7 +32,7 @@ from recombine.rng import seeded
 from recombine.runs.models import Model, ModelRun, SearchRun
 from recombine.runs.recipe import Evaluation, Recipe
 from recombine.runtime import Runtime
-from recombine.studies import label_dropout, labels, optimizers, repair
+from recombine.studies import calibrated, label_dropout, labels, optimizers, repair
 from recombine.tokenizers.pixels import Pixels
 from recombine.train.fit import Diverged
 from recombine.worlds.shapes2d import Shapes2D
@@ -74,6 +74,9 @@ BALANCED = {name.replace(", raw", ""): height for name, height in ORDER.items()}
         (repair, "D6", rows_of({"maskgit": 0.02, "jepa": 0.45}), "supported"),
         (repair, "D6", rows_of({"maskgit": 0.02, "jepa": 0.03}), "partly supported"),
         (repair, "D6", rows_of({"maskgit": 0.02, "jepa": 0.45}, spread=1e-4), "not measured"),
+        (repair, "B42", rows_of({"maskgit, longer": 0.02, "jepa, longer": 0.45}), "supported"),
+        (repair, "B42", rows_of({"maskgit, longer": 0.02, "jepa, longer": 0.1}), "partly supported"),
+        (repair, "B42", rows_of({"maskgit, longer": 0.5, "jepa, longer": 0.1}), "contradicted"),
         (repair, "D7", rows_of({"jepa": 0.6, "jepa, one layer": 0.3}), "supported"),
         (repair, "D7", rows_of({"jepa": 0.3, "jepa, one layer": 0.6}), "inconclusive"),
         (repair, "D7", rows_of({"jepa": [0.1, 0.9, 0.5, 0.2, 0.8], "jepa, one layer": 0.3}), "inconclusive"),
@@ -148,7 +151,8 @@ def test_dropout_stays_on_in_prompts_where_true_values_are_given():
 
 
 def test_only_the_auxiliary_loss_differs():
-    plain, several, one = repair.settings("full").recipes().values()
+    recipes = repair.settings("full").recipes()
+    plain, several, one = (recipes[name] for name in repair.LOSSES)
     assert plain.conditioning.dropout == labels.DROPOUT
     assert plain.net.transformer.depth == 12
     for other in (several, one):
@@ -158,6 +162,10 @@ def test_only_the_auxiliary_loss_differs():
             plain.train,
             plain.conditioning,
         )
+    for name in repair.LOSSES:
+        longer = recipes[name + repair.LONGER]
+        assert longer.train == replace(plain.train, steps=calibrated.LONGER)
+        assert replace(longer, train=plain.train, evaluation=plain.evaluation) == recipes[name]
 
 
 def test_networks_of_other_seeds_share_the_tokenizer_of_one():
@@ -182,16 +190,14 @@ def test_networks_of_other_seeds_share_the_tokenizer_of_one():
 def test_samples_are_shown_seed_by_seed_where_every_sheet_is_there(tmp_path):
     """Sheets have a row of squares for each composition, here of one colour; shown is the last."""
     rows = accuracy_rows({"maskgit": [0.1, 0.2], "jepa": [0.3, 0.4]}, probes=PAPER)
-    rows += [
-        r | {"variant": "jepa, tokenizer 1"}
-        for r in rows
-        if r["seed"] == 0 and r["variant"] == "jepa"
-    ]
+    others = ({"variant": "jepa, tokenizer 1"}, {"variant": "jepa, longer", "step": 3})
+    one = [r for r in rows if r["seed"] == 0 and r["variant"] == "jepa"]
+    rows += [r | other for other in others for r in one]
     codes = sorted({r["composition"] for r in rows})
     figures = tmp_path / "figures"
     figures.mkdir()
     (tmp_path / "samples").mkdir()
-    step = max(r["step"] for r in rows)
+    step = min(r["step"] for r in rows)
     for variant, seed in product(("maskgit", "jepa"), (0, 1)):
         pixels = np.zeros((4 * len(codes), 32, 3), np.uint8)
         pixels[-4:] = (200, 40 * seed, 0)

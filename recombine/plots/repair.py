@@ -6,9 +6,10 @@ from statistics import fmean
 
 import numpy as np
 
+from recombine.analysis.frames import pl
 from recombine.analysis.levels import per_seed
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
-from recombine.analysis.repair import TOKENIZER
+from recombine.analysis.repair import LONGER, TOKENIZER
 from recombine.analysis.table import Table
 from recombine.plots.calibrated import all_levels
 from recombine.plots.scene_pictures import cut
@@ -36,11 +37,16 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 
 
 def seed_by_seed(rows: Table, folder: Path) -> list[Figure]:
-    """Of the composition furthest away; nothing where a sheet is not on disk."""
+    """Of the composition furthest away, without variants trained longer or on a shared tokenizer;
+    nothing where a sheet is not on disk."""
     accuracies = rows.where(kind="accuracy", probe=PAPER)
+    of_seeds = [v for v in accuracies.unique("variant") if TOKENIZER not in v and LONGER not in v]
+    if not of_seeds:
+        return []
+    accuracies = accuracies.filter(pl.col("variant").is_in(of_seeds))
     level = max(accuracies.unique("level"))
     codes = sorted(accuracies.unique("composition"))
-    variants = [v for v in accuracies.unique("variant") if TOKENIZER not in v]
+    variants = accuracies.unique("variant")
     furthest = codes.index(accuracies.where(level=level).unique("composition")[0])
     late = {v: per_seed(rows, v, level, probe=PAPER) for v in variants}
     oracle = {v: per_seed(rows, v, level, probe="oracle") for v in variants}
