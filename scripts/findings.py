@@ -22,11 +22,12 @@ TEXTS = (
     "appear. Seeds scatter: by a DDPM on weak latents DiT reaches [D4: dit, weak signal, level 2] "
     "([D4]), seeds [D4: dit, weak signal, lowest seed] to [D4: dit, weak "
     "signal, highest seed]. [More](docs/pictures.md)",
-    "**An exact model says why, and that it takes single labels.** A picture whose shape is not given teaches that "
-    "blue means circle, since in training it does; that enters the answer where the shape is given. So level 2 is "
-    "learned and lost, the later the rarer labels are left out ([B36], [B37], exact), and level 1 after it. Leaving "
-    "out all labels at once, as for guidance, does no harm ([B38], exact). Small trained models agree in the mean: level 2 "
-    "of MaskGIT is [B43: maskgit] with all labels, [B43: maskgit, dropout] where single ones are left out, [B43: maskgit, "
+    "**An exact model that composes with all labels says why, and that it takes single ones.** A picture "
+    "whose shape is not given teaches that blue means circle, since in training it does; that enters the "
+    "answer where the shape is given. So level 2 is learned and lost, the later the rarer labels are left "
+    "out ([B36], [B37], exact), and level 1 after it. Leaving out all labels at once, as for guidance, does "
+    "hardly any harm ([B38], exact). Small trained models agree in the mean: level 2 of MaskGIT is [B43: "
+    "maskgit] with all labels, [B43: maskgit, dropout] where single ones are left out, [B43: maskgit, "
     "guidance] where all are; of DiT [B43: dit], [B43: dit, dropout] and [B43: dit, guidance] ([B43]). "
     "[More](docs/missing-labels.md)",
     "**Paper A's auxiliary loss changes MaskGIT's heads and circuits in the paper's direction; whether "
