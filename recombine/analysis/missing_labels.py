@@ -44,6 +44,10 @@ def falls(path: Path, below: float) -> float:
     raise LookupError(f"it never falls below {below}")
 
 
+def one_in(share: float) -> str:
+    return f"1 in {round(1 / share)}"
+
+
 def shares_of(rows: Table) -> list[float]:
     """How often single labels are left out, from seldom to often. LookupError where none was."""
     some = rows.where(kind="end", labels="classes", dropped="null")
@@ -66,7 +70,7 @@ def lost_however_rarely(rows: Table) -> Finding:
     for p in shares:
         second, first = (over_time(rows, c, missing=p) for c in (LEVEL2, LEVEL1))
         last, seen = (end(rows, c, missing=p) for c in (LEVEL2, SEEN))
-        name = f"{p:.1%}"
+        name = one_in(p)
         parts += [
             Check(f"{name}: < 0 at the end", last < 0),
             Check(f"{name}: seen >= 0.95", seen >= 0.95),
@@ -75,7 +79,7 @@ def lost_however_rarely(rows: Table) -> Finding:
         shown[f"{name}, at best"] = max(value for _, value in second)
         shown |= {f"{name}, level 1, at the end": end(rows, LEVEL1, missing=p)}
     best = max(value for _, value in over_time(rows, LEVEL2, missing=shares[0]))
-    parts.append(Check(f"{shares[0]:.1%}: >= {CORRECT} at best", best >= CORRECT))
+    parts.append(Check(f"{one_in(shares[0])}: >= {CORRECT} at best", best >= CORRECT))
     return Finding(tuple(parts), shown)
 
 
@@ -91,7 +95,7 @@ def rare_dropout_takes_longer(rows: Table) -> Finding:
     lost = [falls(over_time(rows, LEVEL2, missing=p), 0.0) for p in shares]
     slope = float(np.polyfit(np.log(shares), np.log(lost), 1)[0])
     shown: Measured = {"slope": slope}
-    shown |= {f"{p:.1%}, time": when for p, when in zip(shares, lost, strict=True)}
+    shown |= {f"{one_in(p)}, time": when for p, when in zip(shares, lost, strict=True)}
     return Finding((Check("slope: -1 +- 0.15", abs(slope + 1) <= 0.15),), shown)
 
 
@@ -107,9 +111,9 @@ def all_at_once_is_harmless(rows: Table) -> Finding:
     shown: Measured = {"all labels": kept}
     for p in sorted(rows.where(kind="end", dropped="together").unique("missing")):
         last = end(rows, LEVEL2, missing=p, dropped="together")
-        parts.append(Check(f"{p:.0%}: >= {CORRECT}", last >= CORRECT))
-        parts.append(Check(f"{p:.0%}: at most 0.1 lower", kept - last <= 0.1))
-        shown[f"{p:.0%} without any label"] = last
+        parts.append(Check(f"{one_in(p)}: >= {CORRECT}", last >= CORRECT))
+        parts.append(Check(f"{one_in(p)}: at most 0.1 lower", kept - last <= 0.1))
+        shown[f"{one_in(p)} without any label"] = last
     return Finding(tuple(parts), shown)
 
 
