@@ -21,8 +21,9 @@ a tenth (guidance). Full scale is the same as laptop, over seeds that had no par
 the settings (5 to 9), which were chosen by what is learned of seen combinations.
 
 Not in the papers. The exact model was made after `label-dropout` and `labels` had been run, so it
-explains their dropout of single labels; what it says of all labels at once was said before any model
-had been trained so (claim G15 of `label-dropout` expects the opposite).
+explains their dropout of single labels; what it says of all labels at once was said before any of
+the models here, and before one of full size was trained so (claim G15 of `label-dropout` expects the
+opposite).
 
 Run: `recombine run missing-labels --scale laptop` (8 min on two cores), `--scale full`.
 """
