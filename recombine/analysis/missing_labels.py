@@ -66,7 +66,8 @@ def lost_however_rarely(rows: Table) -> Finding:
     the end; at the lowest share >= 0.5 at best"""
     rows = rows.where(labels="classes", dropped="null")
     kept, shares = end(rows, LEVEL2, missing=0.0), shares_of(rows)
-    parts, shown = [Check(f"all labels: >= {CORRECT}", kept >= CORRECT)], {"all labels": kept}
+    parts = [Check(f"all labels: >= {CORRECT}", kept >= CORRECT)]
+    shown: Measured = {"all labels": kept}
     for p in shares:
         second, first = (over_time(rows, c, missing=p) for c in (LEVEL2, LEVEL1))
         last, seen = (end(rows, c, missing=p) for c in (LEVEL2, SEEN))
