@@ -22,7 +22,7 @@ TEXTS = (
     "labelled without its shape teaches that blue means circle, as in training it does; that enters the "
     "answer where the shape is given. So level 2 is learned and lost, the later the rarer labels are left out "
     "([B36], [B37], exact). Leaving out all labels at once hardly harms ([B38], exact). Small trained models "
-    "agree in the mean: with all labels, without single ones, without any they reach [B43: maskgit], [B43: "
+    "agree in the mean: level 2 with all labels, without single ones, without any is [B43: maskgit], [B43: "
     "maskgit, dropout], [B43: maskgit, guidance] (MaskGIT), [B43: dit], [B43: dit, dropout], [B43: dit, "
     "guidance] (DiT; [B43]). [More](docs/missing-labels.md)",
     "**Paper A's auxiliary loss changes MaskGIT's heads and circuits in the paper's direction; whether the "
@@ -45,17 +45,18 @@ TEXTS = (
     "late). Prompting for a colour beyond blue works while the plain prompt still fails, in a share of runs "
     "of [C4: share of runs with overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
     "**As in paper B: models that place more objects than in training are local, by condition or network.** "
-    "Trained on 1 to 3 objects, a model is prompted for more. K_max is the largest number of locations, nine "
-    "at most, up to which at least half of the samples have an object at each and no further ones (two where "
-    "training gives one of several). Given a grid with one location a U-Net reaches K_max [S2: K_max of exp2] "
-    "([S2]; paper: 2), a list of all [S3: K_max of exp3] ([S3]; paper: 3), a grid of all [S1: K_max of exp1] "
-    "([S1]; paper: 7). Where pixels see only their surroundings, a grid with one reaches [S4: K_max of exp2L] "
-    "([S4]; paper: 9), a list [S5: K_max of exp3L] ([S5]; paper: 9). In the paper's own form, a U-Net on "
-    "patches, they reach [S4: K_max of exp2L, patches, longer] ([S4]) and [S5: K_max of exp3L, patches] "
-    "([S5]). With the whole picture in view that form fails after a quarter of the training ([S6: K_max of "
-    "exp2L, patches, whole], [S6]). Over models and checkpoints locality and number of objects go together: "
-    "rank correlation [S8: rank correlation within a seed] ([S8]; [S8: rank correlation, locality learned, "
-    "not built in] where locality is not built in). [More](docs/scenes.md)",
+    "Trained on 1 to 3 objects, a model is prompted for up to nine. K_max is the largest number of locations "
+    "up to which at least half of the samples have an object at each and no further ones (two where training "
+    "gives one of several). Given a grid with one location a U-Net reaches K_max [S2: K_max of exp2] ([S2]; "
+    "paper: 2), a list of all [S3: K_max of exp3] ([S3]; paper: 3), a grid of all [S1: K_max of exp1] ([S1]; "
+    "paper: 7). Where pixels see only their surroundings, a grid with one reaches [S4: K_max of exp2L] ([S4]; "
+    "paper: 9), a list [S5: K_max of exp3L] ([S5]; paper: 9). In the paper's own form, a U-Net on patches, "
+    "they reach [S4: K_max of exp2L, patches, longer] ([S4]) and [S5: K_max of exp3L, patches] ([S5]). With "
+    "the whole picture in view that form fails after a quarter of the training ([S6: K_max of exp2L, patches, "
+    "whole], [S6]); our token form learns to be local and reaches [S6: exp2L, whole] (two seeds). Over models "
+    "and checkpoints locality and K_max correlate by rank: [S8: rank correlation within a seed] ([S8]; [S8: "
+    "rank correlation, locality learned, not built in] where locality is not built in). "
+    "[More](docs/scenes.md)",
     "**Two published figures of swing-by do not follow from the equations beside them** (paper C, Figs 5 and "
     "10). The first needs the square of the data's second moments; the failure to learn in the second "
     "vanishes when layers are updated, not their product ([T14], exact). [More](docs/swing-by.md)",

@@ -18,7 +18,8 @@ guided models are trained, there is nothing to guess from, and nothing of the ki
 Beside it stand small trained models, MaskGIT and DiT, in the world of `label-dropout` with class
 labels: all given, single ones left out in a tenth of the pictures (dropout), all left out at once in
 a tenth (guidance). Full scale is the same as laptop, over seeds that had no part in the choice of
-the settings (5 to 9), which were chosen by what is learned of seen combinations.
+the settings (5 to 9). Rate and length were chosen by what is learned of seen combinations; U-Nets
+had been set aside because they do not compose with class labels, whatever is left out.
 
 Not in the papers. The exact model was made after `label-dropout` and `labels` had been run, so it
 explains their dropout of single labels; what it says of all labels at once was said before any of
