@@ -51,12 +51,11 @@ TEXTS = (
     "paper: 2), a list of all [S3: K_max of exp3] ([S3]; paper: 3), a grid of all [S1: K_max of exp1] ([S1]; "
     "paper: 7). Where pixels see only their surroundings, a grid with one reaches [S4: K_max of exp2L] ([S4]; "
     "paper: 9), a list [S5: K_max of exp3L] ([S5]; paper: 9). In the paper's own form, a U-Net on patches, "
-    "they reach [S4: K_max of exp2L, patches, longer] ([S4]) and [S5: K_max of exp3L, patches] ([S5]). With "
-    "the whole picture in view that form fails after a quarter of the training ([S6: K_max of exp2L, patches, "
-    "whole], [S6]); our token form learns to be local and reaches [S6: exp2L, whole] (two seeds). Over models "
-    "and checkpoints locality and K_max correlate by rank: [S8: rank correlation within a seed] ([S8]; [S8: "
-    "rank correlation, locality learned, not built in] where locality is not built in). "
-    "[More](docs/scenes.md)",
+    "they reach [S4: K_max of exp2L, patches, longer] ([S4]) and [S5: K_max of exp3L, patches] ([S5]). Seeing "
+    "the whole picture, it fails after a quarter of the training ([S6: K_max of exp2L, patches, whole], "
+    "[S6]); our token form learns locality and reaches [S6: exp2L, whole] (two seeds). Over models and "
+    "checkpoints locality and K_max correlate by rank: [S8: rank correlation within a seed] ([S8]; [S8: rank "
+    "correlation, locality learned, not built in] where locality is not built in). [More](docs/scenes.md)",
     "**Two published figures of swing-by do not follow from the equations beside them** (paper C, Figs 5 and "
     "10). The first needs the square of the data's second moments; the failure to learn in the second "
     "vanishes when layers are updated, not their product ([T14], exact). [More](docs/swing-by.md)",
