@@ -18,7 +18,7 @@ TITLES = {
     "decayed": "rate falls to nothing",
     "faster": "three times the rate",
     "clipped": "gradients clipped",
-    "longer": "28,000 updates",
+    "longer": "24,000 updates",
 }
 
 
@@ -34,7 +34,8 @@ def over_updates(rows: Table, folder: Path) -> Figure:
         "its seeds), below by the oracle. Thin lines are seeds, bold ones their mean; dashed: the mean "
         "of the first panel.",
     )
-    variants = variants_of(rows)
+    known = [*TITLES, *map(change_of, variants_of(rows))]
+    variants = sorted(variants_of(rows), key=lambda name: known.index(change_of(name)))
     size = (2.5 * len(variants), 5.0)
     with canvas(folder, figure, 2, len(variants), size=size, sharey=True, squeeze=False) as axes:
         for line, (probe, name) in zip(axes, PROBES.items(), strict=True):
@@ -42,11 +43,15 @@ def over_updates(rows: Table, folder: Path) -> Figure:
                 plot(axis, rows, variant, probe)
             line[0].set_ylabel(f"level 2, {name}")
         for axis, variant in zip(axes[0], variants, strict=True):
-            change = variant.partition(", ")[2]
-            axis.set_title(TITLES.get(change, change))
+            axis.set_title(TITLES.get(change_of(variant), variant))
         for axis in axes[1]:
             axis.set_xlabel("updates")
     return figure
+
+
+def change_of(variant: str) -> str:
+    """What differs from the first panel."""
+    return variant.partition(", ")[2]
 
 
 def plot(axis: Any, rows: Table, variant: str, probe: str) -> None:

@@ -25,7 +25,7 @@ SERIES = (
     (", dropout", "each label hidden in 10 %", CYCLE[1]),
     (", guidance", "all labels hidden in 10 %", CYCLE[2]),
     (", apart", "all labels, no overlapping sizes", CYCLE[5]),
-    (", longer", "all labels, 28,000 updates", CYCLE[6]),
+    (", longer", "all labels, 24,000 updates", CYCLE[6]),
     (", ddpm", "all labels, DDPM", CYCLE[3]),
     (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
 )

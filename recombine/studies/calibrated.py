@@ -18,7 +18,7 @@ After a family and a comma stands what differs:
 - dropout: each factor's label is left out of every tenth picture, as in the paper's Fig 4;
 - guidance: all labels are left out of every tenth picture, as guided models are trained;
 - apart: no picture that is nearer to another class is trained on;
-- longer: 28,000 updates in place of 8,000;
+- longer: 24,000 updates in place of 8,000;
 - decayed: the rate falls to nothing;
 - faster: three times the rate; averaged, clipped: weights are averaged (EMA), gradients clipped;
 - ddpm: the authors' diffusion; noise is predicted, linear betas, 500 steps, all of them sampled;
@@ -63,9 +63,9 @@ DDPM_STEPS, DDPM_SAMPLES = 500, 64
 a flow's 25 by Heun, and with 256 pictures took about as long as the training."""
 CHECKPOINTS = (300, 1000, 2000, 3000, 4000, 5000, 5500, 6000, 6500, 7000, 7500, 8000)
 """Late means are over the last three."""
-LONGER, EVERY = 28_000, 2000
-"""Updates of the shortest of the paper's curves (the authors plan about 115,000), and between two
-checkpoints of them."""
+LONGER, EVERY = 24_000, 2000
+"""Updates of `longer` (the shortest of the paper's curves has 28,000; the authors plan about 115,000),
+and between two checkpoints of them."""
 
 
 def drops(recipe: Recipe) -> Recipe:

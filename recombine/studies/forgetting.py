@@ -5,7 +5,7 @@ compositions stays, and by the paper's probe it is often higher early than late;
 paper's curves. By the oracle it falls in few runs, so a part of the fall may be the probe's. Here DiT is
 trained as there, with one thing changed at a time: weights averaged over updates (`averaged`), a
 rate that falls to nothing (`decayed`), three times the rate (`faster`), clipped gradients
-(`clipped`), 28,000 updates (`longer`). If single updates undo what was learned, averaging keeps it;
+(`clipped`), 24,000 updates (`longer`). If single updates undo what was learned, averaging keeps it;
 if training moves away from it, averaging does not.
 
 Run: `recombine run forgetting --scale full` (on a GPU), `--scale laptop` (two cores).

@@ -11,7 +11,7 @@ layers do better than one.
 
 Seeds differ more than variants do, and a seed has a tokenizer of its own. A variant such as "jepa,
 tokenizer 2" takes that of seed 2 for all seeds: is it the tokenizer that decides? In the paper the
-rise comes late, its best at 32,000 updates: "jepa, longer" has 28,000 in place of 8,000.
+rise comes late, its best at 32,000 updates: "jepa, longer" has 24,000 in place of 8,000.
 
 At every checkpoint the parts of the loss are kept, and how much the predicted states differ from
 picture to picture: after a collapse they would not.
