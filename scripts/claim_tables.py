@@ -7,13 +7,14 @@ the study jitter does on real, corrupted and interpolated pictures. `<!-- k-max 
 K_max by seed; `<!-- exact length -->`, `<!-- by-eye all -->`: what its detector counts
 (`detector_tables.py`). `<!-- curves A -->`: every curve of paper A beside
 ours (`curves_table.py`). `<!-- minutes full -->`: what each paper's studies take on a GPU.
-`<!-- data longer-training -->`: docs/data/longer-training.csv as it is.
+`<!-- data longer-training -->`: docs/data/longer-training.csv as it is. `<!-- summary pictures -->`
+and `<!-- decides A -->`: `summaries.py`.
 `make readme` runs it; a test holds the pages against it."""
 
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -21,7 +22,9 @@ from typing import Any
 
 from curves_table import curves_table
 from detector_tables import by_eye_table, exact_table, k_max_table
+from numbers_as_text import number, region, shown, table_line
 from prose_numbers import filled_numbers
+from summaries import deciding, summary
 
 from recombine.analysis.table import Table, read_table
 from recombine.plots.style import display
@@ -31,8 +34,8 @@ CATALOGUE = ROOT / "recombine" / "studies" / "catalogue.json"
 Lines = list[list[str]]
 """Of a table: its head and its lines, by cell."""
 HEAD = (
-    "| claim | measured | estimate [95 % interval] | n | expected | verdict |",
-    "|---|---|---|---|---|---|",
+    "| claim | measured | estimate [95 % interval] | n | expected | this part | whole claim |",
+    "|---|---|---|---|---|---|---|",
 )
 PROBES = {
     "open-set": "open-set probe",
@@ -43,7 +46,8 @@ PROBES = {
 PROBE_NAMES = {"open-set": "open-set probe", "cnn": "CNN probe", "linear": "linear probe"}
 PROBE_NAMES |= {"oracle": "oracle"}
 MARKED = re.compile(
-    r"(<!-- (parts|headlines|probes|checks|exact|k-max|by-eye|curves|minutes|data) ([^>]*?) -->\n).*?(<!-- /\2 -->)",
+    r"(<!-- (parts|headlines|probes|checks|exact|k-max|by-eye|curves|minutes|data|decides|summary) "
+    r"([^>]*?) -->\n).*?(<!-- /\2 -->)",
     re.S,
 )
 
@@ -63,7 +67,7 @@ def headlines_table(claims: list[dict[str, Any]]) -> str:
 
 
 def lines(claim: dict[str, Any]) -> list[str]:
-    return [table_line((claim["id"], *cells)) for cells in part_cells(claim)]
+    return [table_line((claim["id"], *cells, claim["verdict"])) for cells in part_cells(claim)]
 
 
 def part_cells(claim: dict[str, Any], every_check: bool = False) -> list[tuple[str, ...]]:
@@ -82,30 +86,6 @@ def part_cells(claim: dict[str, Any], every_check: bool = False) -> list[tuple[s
         verdict = "supported" if held == len(checks) else "contradicted"
         rows.append(("exact checks", f"{held} of {len(checks)} hold", "", "all", verdict))
     return rows or [(claim["note"], "", "", "", claim["verdict"])]
-
-
-def table_line(cells: Iterable[str]) -> str:
-    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
-
-
-def shown(part: dict[str, Any]) -> str:
-    low, high = part["interval"] or (None, None)
-    interval = "" if low is None else f" [{number(low)}, {number(high)}]"
-    return f"{number(part['estimate'])}{interval}"
-
-
-def region(part: dict[str, Any]) -> str:
-    """The expected region; a natural bound of rates and differences is left out."""
-    low, high = part["expected"]
-    if low is not None and (high is None or high >= 1):
-        return f">= {low:g}"
-    if not low:
-        return f"<= {high:g}"
-    return f"{low:g} to {high:g}"
-
-
-def number(value: float) -> str:
-    return f"{value:.2f}".replace("-0.00", "0.00")
 
 
 def probes_table(claims: list[dict[str, Any]]) -> str:
@@ -194,6 +174,7 @@ ROW_TABLES |= {
     "curves": lambda results, _: curves_table(results),
     "minutes": lambda *_: minutes_table(),
     "data": lambda _, name: data_table(name),
+    "decides": lambda results, _: deciding(all_claims(results)),
 }
 
 
@@ -202,6 +183,8 @@ def filled_tables(text: str, results: Path) -> str:
     claims = all_claims(results)
 
     def table(match: re.Match[str]) -> str:
+        if match[2] == "summary":
+            return f"{match[1]}{summary(claims, match[3])}\n{match[4]}"
         if match[2] in ROW_TABLES:
             heads, *lines = ROW_TABLES[match[2]](results, match[3])
             shown = [table_line(heads), "|---" * len(heads) + "|", *map(table_line, lines)]

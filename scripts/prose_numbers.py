@@ -15,6 +15,7 @@ PLAIN = re.compile(r"(?<![\w.^])-?\d+\.\d+(?!\w|\.\d|<!--)")
 """A number with decimals that cites nothing."""
 LEFT_OUT = (
     re.compile(r"^```.*?^```", re.S | re.M),
+    re.compile(r"<!-- summary .*?<!-- /summary -->", re.S),  # made from results as a whole
     re.compile(r"^( {4}|\||#|!\[).*$", re.M),  # formulas, tables, headings, figures
     re.compile(r"`[^`]*`"),
     re.compile(r"arXiv\s[\d.]+"),

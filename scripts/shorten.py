@@ -71,7 +71,9 @@ def _write(task: ModelRun, rows: list[Row], longer: RunFolder, source: Path, goa
     facts = longer.facts() or folder_of(task.parents()[0], source).facts()
     folder.begin(described(task))
     folder.write_rows(rows)
-    made = {name: facts[name] for name in MADE_BY} | longer.spent()
+    made = {name: facts[name] for name in MADE_BY}
+    if not longer.done:
+        made |= longer.spent()
     folder.finish(made | {"part_of": longer.digest, "parents": parent_weights(task, source)})
     return folder.digest
 

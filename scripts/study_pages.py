@@ -4,7 +4,8 @@ catalogue and results/. `make readme` runs it; a test holds the pages against it
 from collections.abc import Iterable
 from pathlib import Path
 
-from claim_tables import part_cells, table_line
+from claim_tables import part_cells
+from numbers_as_text import table_line
 
 from recombine.report.claims import read_claims
 from recombine.report.read import StudyEntry, read_study
@@ -23,6 +24,8 @@ OVERVIEWS = {
     "interactions": "interactions",
     "missing-labels": "missing-labels",
     **dict.fromkeys(("length", "locality", "receptive-field", "operator", "colours"), "scenes"),
+    **dict.fromkeys(("two-models", "composition", "objectives", "jitter"), "jitter"),
+    **dict.fromkeys(("jitter-by-shape", "ablations"), "jitter"),
     "features": "bridge",
 }
 """Study -> the page that explains it among its neighbours; `pictures` where nothing is said."""

@@ -112,6 +112,7 @@ SINCE = {
     "ablations": "ablations",
     "concept-space": "lines recipe.evaluation.probe_version",
     "jitter": "amounts",
+    "forgetting": "variants",
     "label-dropout": "variants",
     "labels": "variants",
     "repair": "variants",

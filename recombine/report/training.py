@@ -58,7 +58,11 @@ def checked(frame: "pl.DataFrame", path: Path, factors: Iterable[str]) -> "pl.Da
     texts = [text_column(frame, name, path) for name in ("run", "probe", "composition")]
     steps = number_column(frame, "step", path).cast(pl.Int64, strict=False).fill_null(0)
     labels = [frame[name] for name in ("level", "variant", "seed") if name in frame.columns]
-    scores = [number_column(frame, name, path).round(4) for name in (*SCORE, *factors)]
+    digits_of = {"joint": 4}  # of what means are taken; the others are shown as they stand
+    scores = [
+        number_column(frame, name, path).round(digits_of.get(name, 3))
+        for name in (*SCORE, *factors)
+    ]
     columns = [*texts, steps, *labels, *scores]
     names = [column.name for column in columns]
     if twice := next((name for name in names if names.count(name) > 1), None):

@@ -1,0 +1,92 @@
+"""Summaries at the head of pages in docs/, with their numbers from results/, in the notation of
+`findings.py`: `<!-- summary pictures -->`, and `<!-- decides A -->`: for each trained claim of paper
+A its verdict and which experiment shows what decides it."""
+
+from typing import Any
+
+from findings import CITED, cited
+
+Claims = dict[str, dict[str, Any]]
+SUMMARIES = {
+    "pictures": (
+        "**Label dropout lowers level 2 in all four families** (MaskGIT by [G7: maskgit - maskgit, "
+        "dropout, level 2], [G7]; DiT by [G8: dit - dit, dropout, level 2], [G8]).",
+        "**With all labels MaskGIT reaches [D1: maskgit, level 2], DiT [G10: dit, level 2]**; the "
+        "paper [G6: paper_maskgit] and [G10: paper_dit] ([D1], [D2], [D3]).",
+        "**Hiding all labels of a picture at once does less harm than hiding single ones**: level 2"
+        " falls by [G15: maskgit - maskgit, guidance, level 2] in MaskGIT and by [G15: dit - dit, "
+        "guidance, level 2] in DiT ([G15]).",
+        "**With true values the units in which they enter matter more than dropout**: raw values "
+        "reach [D5: values, raw, level 2] and with dropout [D5: values, raw, dropout] (five seeds),"
+        " balanced ones [D5: values] and [D5: values, dropout] (three; [D5]).",
+        "**The auxiliary loss changes heads and circuits as in the paper** ([D8], [D9]) **and does "
+        "not repair MaskGIT reliably**: level 2 rises by [D6: jepa - maskgit, level 2] ([D6]). "
+        "Neither the tokenizer ([B41]) nor three times the updates ([B42]) decides whether it does.",
+        "**Tokenizers trained on the seen combinations alone**: a VAE reconstructs level 2 in [D10:"
+        " vae, seen, level 2] of pictures, FSQ in [D10: fsq, seen, level 2], VQ in [D10: vq, seen, "
+        "level 2] (oracle; [D10]).",
+    ),
+    "jitter": (
+        "**With true values and wide jitter models compose, without jitter they do not**: a small U-Net "
+        "reaches [B30: wide jitter, level 2] against [B30: no jitter, level 2] ([B30]), DiT [B18: dit, "
+        "wide, level 2] against [B10: dit, none] ([B18]).",
+        "**With classes jitter does not decide**: MaskGIT reaches [B40: maskgit, none, classes] without "
+        "any and [B40: maskgit, wide, classes] with wide jitter (one seed, [B40]).",
+        "**With little jitter and true values no family reaches level 2 by the oracle**, and by the "
+        "open-set probe MaskGIT reaches [B31: maskgit, level 2], MAR [B33: mar, level 2] ([B31], [B33]).",
+        "**The scale at which values are embedded matters**: in balanced units level 1 is higher by "
+        "[B4: balanced - raw, level 1] ([B4]).",
+    ),
+}
+DECIDES = {
+    "D1": (
+        "Label dropout: level 2 is [G7: maskgit] with all labels and [G6: maskgit, dropout] with "
+        "dropout, by the paper's own probe (G6, G7). An exact model says why (B36, B38)."
+    ),
+    "D2": (
+        "Label dropout, not the output: with all labels all four families lie between [G7: maskgit]"
+        " and [G10: givt], with dropout between [G6: maskgit, dropout] and [G9: givt, dropout] (G6 "
+        "to G10)."
+    ),
+    "D3": (
+        "The same. By the probe MAR and DiT reach [G10: mar] and [G10: dit]; seeds of MAR differ "
+        "most."
+    ),
+    "D4": (
+        "The seed: on VQ latents single seeds lie between [D4: dit, weak signal, lowest seed] and "
+        "[D4: dit, weak signal, highest seed], the means on VQ and VAE latents do not differ."
+    ),
+    "D5": (
+        "Dropout, and the units of true values: balanced values reach [D5: values], raw ones [D5: "
+        "values, raw] (G13, G14)."
+    ),
+    "D6": (
+        "The seed: by seed [D6: maskgit, by seed] without and [D6: jepa, by seed] with the loss. "
+        "Not the tokenizer (B41: other networks on that of the best seed read [B41: jepa, tokenizer"
+        " 2, by seed]), not the length (B42: after 24,000 updates [B42: jepa, longer, by seed])."
+    ),
+    "D7": ("As D6."),
+    "D8": ("Holds in every seed, also where nothing composes."),
+    "D9": ("The size of circuits: it holds for large ones, in every seed, and not for small ones."),
+    "D10": (
+        "The kind of bottleneck: a VAE keeps [D10: vae, seen, level 2], VQ [D10: vq, seen, level 2]"
+        " of level 2 when trained on seen combinations alone."
+    ),
+}
+
+
+def summary(claims: Claims, page: str) -> str:
+    return "\n".join(f"- {filled(text, claims)}" for text in SUMMARIES[page])
+
+
+def deciding(claims: Claims) -> list[list[str]]:
+    """A line for each claim: what it says, its verdict, what decides it."""
+    lines = [["claim", "says", "verdict", "what decides it here"]]
+    for name, text in DECIDES.items():
+        claim = claims[name]
+        lines.append([name, claim["statement"], claim["verdict"], filled(text, claims)])
+    return lines
+
+
+def filled(text: str, claims: Claims) -> str:
+    return CITED.sub(lambda match: cited(claims[match[1]], match[2]), text)
