@@ -49,7 +49,7 @@ DECIDES = {
         "to G10)."
     ),
     "D3": (
-        "The same. By the probe MAR and DiT reach [G10: mar] and [G10: dit]; seeds of MAR differ "
+        "As D2. By the probe MAR and DiT reach [G10: mar] and [G10: dit]; seeds of MAR differ "
         "most."
     ),
     "D4": (
