@@ -37,6 +37,15 @@ SUMMARIES = {
         "**The scale at which values are embedded matters**: in balanced units level 1 is higher by "
         "[B4: balanced - raw, level 1] ([B4]).",
     ),
+    "scenes": (
+        "Exp 1, all locations as a grid: [S1: K_max of exp1] ([S1]; paper B: 7).",
+        "Exp 2, one location as a grid: [S2: K_max of exp2] ([S2]; paper B: 2).",
+        "Exp 3, all locations as a list: [S3: K_max of exp3] ([S3]; paper B: 3).",
+        "Exp 2L, one location and a local network: [S4: K_max of exp2L] with tokens, [S4: K_max of "
+        "exp2L, patches, longer] with U-Nets on patches ([S4]; paper B: 9).",
+        "Exp 3L, a list and a local network: [S5: K_max of exp3L] with tokens, [S5: K_max of exp3L, "
+        "patches] with U-Nets on patches ([S5]; paper B: 9).",
+    ),
 }
 DECIDES = {
     "D1": (
