@@ -45,8 +45,6 @@ from recombine.studies.calibrated import Calibrated
 from recombine.studies.study import Scale, Study, described
 from recombine.studies.two_models import UNUSED
 
-CHECKPOINTS = (300, 1000, 2000, 3000, 3500, 4000, 4500)
-"""Late means are over the last two, with the end of training."""
 
 
 @config("settings/missing-labels")
@@ -83,9 +81,8 @@ def settings(scale: Scale) -> MissingLabels:
     base = calibrated.settings("smoke" if scale == "smoke" else "laptop")
     if scale == "smoke":
         return MissingLabels(steps=41, base=base)
-    train = replace(base.recipe.train, steps=5000, lr=1e-3)
-    evaluation = replace(base.recipe.evaluation, checkpoints=CHECKPOINTS, samples=64, keep=0)
-    base = replace(base, recipe=replace(base.recipe, train=train, evaluation=evaluation))
+    evaluation = replace(base.recipe.evaluation, keep=0)
+    base = replace(base, recipe=replace(base.recipe, evaluation=evaluation))
     return MissingLabels(base=base, first_seed=UNUSED if scale == "full" else 0)
 
 

@@ -95,7 +95,7 @@ def settings(scale: Scale) -> Repair:
     base = calibrated.settings(scale)
     if scale == "full":
         return Repair(base)
-    return Repair(base, Jepa((0, 1), squares=4), Jepa((1,), squares=4), depth=2)
+    return Repair(base, Jepa((1, 2), squares=4), Jepa((2,), squares=4), depth=3)
 
 
 def jobs(settings: Repair, seeds: int) -> list[Job]:
