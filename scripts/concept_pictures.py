@@ -143,14 +143,16 @@ def swing_by(folder: Path) -> None:
     with canvas(folder, FIGURES["swing-by"], 1, 2, (7.6, 2.9)) as (left, right):
         left.plot(path.t, unseen / unseen[0], color=LEVELS[2])
         left.plot(path.t, seen / seen[0], color=INK, ls="--")
-        left.text(4.2, 0.2, "unseen combination", color=LEVELS[2], fontsize=9)
-        left.text(4.2, 0.06, "training", color=INK, fontsize=9)
+        left.text(1.9, 0.105, "unseen", color=LEVELS[2], fontsize=9)
+        left.text(2.3, 0.215, "training", color=INK, fontsize=9)
         left.set(xlabel="time", ylabel="loss / loss at the start", ylim=(0, 0.4))
         x, y = path.output(task.probe)[0].T
         right.plot(x, y, color=LEVELS[2])
         for (a, b), said in {(1, 0): "seen", (0, 2): "seen", (1, 2): "unseen"}.items():
             right.plot(a, b, "o", color=LEVELS[0] if said == "seen" else LEVELS[2])
-            right.annotate(said, (a, b), (5, -10), textcoords="offset points", fontsize=9)
+            right.annotate(
+                said, (a, b), (6, -12 if b else 6), textcoords="offset points", fontsize=9
+            )
         right.set(xlabel="concept 1", ylabel="concept 2", xlim=(-0.1, 1.35))
 
 

@@ -9,15 +9,15 @@ from typing import Any
 from numbers_as_text import number, shown
 
 TEXTS = (
-    "**Label dropout lowers composition in all four families, whatever they output.** In our best guess "
-    "of paper A's setting, hiding each factor's label in a tenth of the training pictures lowers level-2 "
-    "accuracy by the paper's linear probe in MaskGIT by [G7: maskgit - maskgit, dropout, level 2] ([G7]),"
-    " in DiT by [G8: dit - dit, dropout, level 2] ([G8]); MAR falls from [G10: mar] to [G9: mar, "
-    "dropout], GIVT from [G10: givt] to [G9: givt, dropout]. With all labels MaskGIT reaches [D1: "
-    "maskgit, level 2] ([D1], for the set-up differs; paper: [G6: paper_maskgit]; oracle: [D1: maskgit, "
-    "oracle]), DiT [G10: dit, level 2] ([G10]; paper: [G10: paper_dit]; oracle: [G8: dit, oracle]). Hiding all labels of a "
-    "picture at once does less harm ([G15: maskgit, guidance], [G15: dit, guidance]; three seeds, [G15])."
-    " [More](docs/pictures.md)",
+    "**Label dropout lowers composition, in models of categories and of continuous values.** In our best "
+    "guess of paper A's setting, each label left out of a tenth of the training pictures lowers level-2 "
+    "accuracy by the paper's linear probe in MaskGIT by [G7: maskgit - maskgit, dropout, level 2] ([G7]), "
+    "in DiT by [G8: dit - dit, dropout, level 2] ([G8]), in MAR by [G9: mar - mar, dropout], in GIVT by "
+    "[G9: givt - givt, dropout]. With all labels MaskGIT reaches [D1: maskgit, level 2] ([D1], for the "
+    "set-up differs; paper: [G6: paper_maskgit]; oracle: [D1: maskgit, oracle]), DiT [G10: dit, level 2] "
+    "([G10]; paper: [G10: paper_dit]; oracle: [G8: dit, oracle]). All labels left out at once do less harm "
+    "in the mean of three seeds ([G15: maskgit, guidance], [G15: dit, guidance]; [G15]). "
+    "[More](docs/pictures.md)",
     "**In a model that can be solved exactly, leaving out single labels destroys level 2; leaving out all"
     " labels of a picture at once hardly harms** ([B36], [B38], exact). A picture labelled without its "
     "shape teaches that blue means circle, as in training it does, and that enters the answer where the "
@@ -29,14 +29,14 @@ TEXTS = (
     "by a size of circuits chosen after the run; by that written before it would be inconclusive). Where "
     "label dropout keeps MaskGIT from composing, level 2 rises by [D6: jepa - maskgit, level 2] ([D6]; "
     "paper: from [D6: paper_maskgit] to [D6: paper_jepa]): by seed from [D6: maskgit, by seed] to [D6: "
-    "jepa, by seed]. Three times the updates do not help (three seeds: [B42: jepa, longer, by seed]; "
+    "jepa, by seed]. Three times the updates did not help (three seeds: [B42: jepa, longer, by seed]; "
     "[B42]). [More](docs/pictures.md)",
     "**Conditioned on true values, a small U-Net composes where colours and sizes vary widely within a "
     "class, and not where they do not**: [B30: wide jitter, level 2] and [B30: no jitter, level 2] "
     "([B30]: the first interval is too wide). Four families point the same way (DiT [B18: dit, wide, "
-    "level 2] against [B10: dit, none], [B18]). Conditioned on classes, jitter does not decide (one seed,"
-    " [B40]). An exact model shows the same as the U-Net and suggests why ([B26], [B27], exact). "
-    "[More](docs/jitter.md)",
+    "level 2] against [B10: dit, none], [B18]). Conditioned on classes, three of four families did not "
+    "gain by wide jitter (one seed, [B40]). An exact model shows the same as the U-Net and suggests why "
+    "([B26], [B27], exact). [More](docs/jitter.md)",
     "**By the CNN probe, accuracy on an unseen combination falls before it rises**, by [C1: fall, color "
     "0.1] where the two colours are close ([C1]; by the oracle, which rejects blurred samples, it only "
     "rises, late). Prompting for a colour beyond blue works while the plain prompt still fails, in a "
@@ -49,8 +49,9 @@ TEXTS = (
     "of all ([S3]; paper: 3), [S1: K_max of exp1] given a grid of all ([S1]; paper: 7). U-Nets on "
     "patches, the paper's local form, reach [S5: K_max of exp3L, patches] given the list ([S5]; paper: 9)"
     " and, after twice the updates, [S4: K_max of exp2L, patches, longer] given one location ([S4]; "
-    "paper: 9). The control, whose patch is the whole picture, reaches [S6: K_max of exp2L, patches, "
-    "whole] ([S6]) after a quarter of the updates, so want of training may have a part in it. "
+    "paper: 9). Controls see the whole picture: a U-Net reaches [S6: K_max of exp2L, patches, whole] after "
+    "a quarter of the updates ([S6]), a token network after all of them [S6: exp2L, whole], above the limit "
+    "of 3.5 (two seeds; S6 counts the U-Net). "
     "[More](docs/scenes.md)",
     "**Two published figures of swing-by do not follow from the equations beside them** (paper C, Figs 5 "
     "and 10). The first needs the square of the data's second moments; the failure to learn in the second"

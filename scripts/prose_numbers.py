@@ -1,5 +1,6 @@
 """Numbers in the sentences of docs/*.md, from results/. `0.56<!-- C1: color 0.1: high -->`: that
-value of what claim C1 measured, with as many decimals as stand there; `1,500<!-- concept-space:
+value of what claim C1 measured, with as many decimals as stand there; `0.56 [0.49, 0.63], n = 5<!--
+C1: fall, color 0.1 -->`: the estimate of that part, or of what stands beside the claim; `1,500<!-- concept-space:
 recipe.train.steps -->`: that setting of the study's run; `390<!-- seed-pairs: pairs -->`: what
 scripts/seed_pairs.py counts. `make readme` writes them anew."""
 
@@ -9,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import seed_pairs
+from findings import cited
 
-CITED = re.compile(r"(-?\d[\d,]*(?:\.(\d+))?)<!-- ([\w-]+): ([^>]+?) -->")
+CITED = re.compile(
+    r"(-?\d[\d,]*(?:\.(\d+))?)(?P<interval> \[[^\]]*\](?P<n>, n = \d+)?)?<!-- ([\w-]+): ([^>]+?) -->"
+)
 PLAIN = re.compile(r"(?<![\w.^])-?\d+\.\d+(?!\w|\.\d|<!--)")
 """A number with decimals that cites nothing."""
 LEFT_OUT = (
@@ -26,10 +30,15 @@ def filled_numbers(text: str, claims: dict[str, dict[str, Any]], results: Path) 
     """`text` with every number that cites its source made anew."""
 
     def number(match: re.Match[str]) -> str:
-        value = value_of(match[3], match[4], claims, results)
+        source, name = match[5], match[6]
+        if match["interval"]:
+            estimate = cited(claims[source], name)
+            shown = estimate if match["n"] else estimate.partition(", n = ")[0]
+            return f"{shown}<!-- {source}: {name} -->"
+        value = value_of(source, name, claims, results)
         decimals = len(match[2] or "")
         shown = f"{value:,.{decimals}f}".replace(f"-0.{'0' * decimals}", f"0.{'0' * decimals}")
-        return f"{shown}<!-- {match[3]}: {match[4]} -->"
+        return f"{shown}<!-- {source}: {name} -->"
 
     return CITED.sub(number, text)
 
@@ -47,6 +56,6 @@ def value_of(source: str, name: str, claims: dict[str, dict[str, Any]], results:
 
 def uncited(text: str) -> set[str]:
     """Numbers with decimals in the sentences of a page that cite no source."""
-    for part in LEFT_OUT:
+    for part in (*LEFT_OUT, CITED):
         text = part.sub("", text)
     return set(PLAIN.findall(text))

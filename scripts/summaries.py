@@ -9,19 +9,20 @@ from findings import CITED, cited
 Claims = dict[str, dict[str, Any]]
 SUMMARIES = {
     "pictures": (
-        "**Label dropout lowers level 2 in all four families** (MaskGIT by [G7: maskgit - maskgit, "
-        "dropout, level 2], [G7]; DiT by [G8: dit - dit, dropout, level 2], [G8]).",
+        "**Label dropout lowers level 2**: in MaskGIT by [G7: maskgit - maskgit, dropout, level 2] "
+        "([G7]), in DiT by [G8: dit - dit, dropout, level 2] ([G8]), in MAR by [G9: mar - mar, "
+        "dropout], in GIVT by [G9: givt - givt, dropout].",
         "**With all labels MaskGIT reaches [D1: maskgit, level 2], DiT [G10: dit, level 2]**; the "
         "paper [G6: paper_maskgit] and [G10: paper_dit] ([D1], [D2], [D3]).",
-        "**Hiding all labels of a picture at once does less harm than hiding single ones**: level 2"
-        " falls by [G15: maskgit - maskgit, guidance, level 2] in MaskGIT and by [G15: dit - dit, "
-        "guidance, level 2] in DiT ([G15]).",
+        "**All labels of a picture left out at once do less harm in the mean**: over the same three "
+        "seeds level 2 falls by [G15: maskgit - maskgit, guidance, level 2] in MaskGIT and by [G15: "
+        "dit - dit, guidance, level 2] in DiT ([G15]).",
         "**With true values the units in which they enter matter more than dropout**: raw values "
         "reach [D5: values, raw, level 2] and with dropout [D5: values, raw, dropout] (five seeds),"
         " balanced ones [D5: values] and [D5: values, dropout] (three; [D5]).",
         "**The auxiliary loss changes heads and circuits as in the paper** ([D8], [D9]) **and does "
         "not repair MaskGIT reliably**: level 2 rises by [D6: jepa - maskgit, level 2] ([D6]). "
-        "Neither the tokenizer ([B41]) nor three times the updates ([B42]) decides whether it does.",
+        "Neither the tokenizer ([B41]) nor three times the updates ([B42]) explain why seeds differ.",
         "**Tokenizers trained on the seen combinations alone**: a VAE reconstructs level 2 in [D10:"
         " vae, seen, level 2] of pictures, FSQ in [D10: fsq, seen, level 2], VQ in [D10: vq, seen, "
         "level 2] (oracle; [D10]).",
@@ -30,8 +31,8 @@ SUMMARIES = {
         "**With true values and wide jitter models compose, without jitter they do not**: a small U-Net "
         "reaches [B30: wide jitter, level 2] against [B30: no jitter, level 2] ([B30]), DiT [B18: dit, "
         "wide, level 2] against [B10: dit, none] ([B18]).",
-        "**With classes jitter does not decide**: MaskGIT reaches [B40: maskgit, none, classes] without "
-        "any and [B40: maskgit, wide, classes] with wide jitter (one seed, [B40]).",
+        "**With classes three of four families did not gain by wide jitter**: MaskGIT reaches [B40: "
+        "maskgit, none, classes] without any and [B40: maskgit, wide, classes] with it (one seed, [B40]).",
         "**With little jitter and true values no family reaches level 2 by the oracle**, and by the "
         "open-set probe MaskGIT reaches [B31: maskgit, level 2], MAR [B33: mar, level 2] ([B31], [B33]).",
         "**The scale at which values are embedded matters**: in balanced units level 1 is higher by "
@@ -58,12 +59,12 @@ DECIDES = {
         "to G10)."
     ),
     "D3": (
-        "As D2. By the probe MAR and DiT reach [G10: mar] and [G10: dit]; seeds of MAR differ "
-        "most."
+        "As D2. By the probe MAR and DiT reach [G10: mar] and [G10: dit]; seeds of MAR differ most."
     ),
     "D4": (
         "The seed: on VQ latents single seeds lie between [D4: dit, weak signal, lowest seed] and "
-        "[D4: dit, weak signal, highest seed], the means on VQ and VAE latents do not differ."
+        "[D4: dit, weak signal, highest seed]. Between VQ and VAE latents no difference is seen ([D4: "
+        "dit on vae, weak signal - dit, weak signal, level 2])."
     ),
     "D5": (
         "Dropout, and the units of true values: balanced values reach [D5: values], raw ones [D5: "

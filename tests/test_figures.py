@@ -211,17 +211,17 @@ def noised() -> Table:
 SIGMA = [0.1, 1, 10]
 CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
     "levels": (training.levels, (scored(),), [
-        STEPS | {"title": "DiT", "labels": ("training step", "joint accuracy"), "legend": [],
+        STEPS | {"title": "DiT", "labels": ("updates", "joint accuracy"), "legend": [],
                  "lines": over(0, "dit", "seen") + over(2, "dit", "level 2"),
                  "inks": ["#56c1ff"] * 3 + ["#ed220d"] * 3},
-        STEPS | {"title": "MaskGIT", "legend": ["seen", "level 2"], "labels": ("training step", ""),
+        STEPS | {"title": "MaskGIT", "legend": ["seen", "level 2"], "labels": ("updates", ""),
                  "lines": over(0, "maskgit", "seen") + over(2, "maskgit", "level 2")},
     ]),
     "other probes": (training.others, (scored(),), [
         {"title": "DiT: CNN probe", "labels": ("", "joint accuracy")},
         {"title": "MaskGIT: CNN probe", "legend": ["seen", "level 2"]},
-        {"title": "DiT: oracle", "labels": ("training step", "joint accuracy")},
-        STEPS | {"title": "MaskGIT: oracle", "labels": ("training step", ""), "legend": [],
+        {"title": "DiT: oracle", "labels": ("updates", "joint accuracy")},
+        STEPS | {"title": "MaskGIT: oracle", "labels": ("updates", ""), "legend": [],
                  "lines": over(0, "maskgit", "seen") + over(2, "maskgit", "level 2")},
     ]),
     "late means of many": (training.others, (scored(MANY),), [
@@ -235,7 +235,7 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
          "lines": [("", [0, 1], [y + 0.5] * 2) for y in range(5)]},
     ]),
     "factor by factor": (training.factors, (scored(),), [
-        STEPS | {"title": "DiT", "labels": ("training step", "accuracy"), "legend": [],
+        STEPS | {"title": "DiT", "labels": ("updates", "accuracy"), "legend": [],
                  "lines": over(2, "dit", "color", 0.05) + over(2, "dit", "joint"),
                  "inks": ["#0072b2"] * 3 + ["#7a7f87"] * 3},
         STEPS | {"title": "MaskGIT", "legend": ["color", "joint"]},
@@ -286,12 +286,12 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
          "limits": (-0.349, 0.349, -0.03, 1.03), "lines": [
              ("", [-0.188] * 2, [0.85, 0.85]), ("all labels given", [-0.318, -0.058], [0.85] * 2),
              ("", [0.188] * 2, [0.85, 0.85]),
-             ("each label hidden in 10 %", [0.058, 0.318], [0.85] * 2)]},
+             ("each label left out in 10 %", [0.058, 0.318], [0.85] * 2)]},
         {"title": "one factor away (level 1)"},
         {"title": "two factors away (level 2)", "lines": [
             ("", [-0.188] * 2, [0.55, 0.75]), ("all labels given", [-0.318, -0.058], [0.65] * 2),
             ("", [0.188] * 2, [0.25, 0.45]),
-            ("each label hidden in 10 %", [0.058, 0.318], [0.35] * 2), ("the paper", [0], [0.848])]},
+            ("each label left out in 10 %", [0.058, 0.318], [0.35] * 2), ("the paper", [-0.45], [0.848])]},
         {"title": "level 2 by the oracle", "inks": ["#0072b2"] * 2 + ["#d55e00"] * 2},
     ]),
     "all levels beside the paper": (label_dropout.beside_paper, (with_paper_probe(paper_rows(("dit", "dit, dropout"))),), [
@@ -301,18 +301,18 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
             ("", [10, 100], [0, 0.55]), ("", [10, 100], [0, 0.75]),
             ("all labels given", [10, 100], [0, 0.65]),
             ("", [10, 100], [0, 0.25]), ("", [10, 100], [0, 0.45]),
-            ("each label hidden in 10 %", [10, 100], [0, 0.35]),
+            ("each label left out in 10 %", [10, 100], [0, 0.35]),
             ("the paper", *of_paper("diffusion_token"))]},
     ]),
     "levels beside the paper's": (labels.beside_the_paper, (
         with_paper_probe(paper_rows(("classes", "zero"))), ["classes", "zero"]), [
-        {"title": "classes", "labels": ("updates", "accuracy"), "legend": ["seen", "level 1", "level 2"],
+        {"title": "classes", "labels": ("updates", "accuracy"), "legend": [],
          "limits": (1.25, 104880, -0.03, 1.03), "scales": ("symlog", "linear"),
          "xticks": {"10": 10, "100": 100, "1k": 1000, "10k": 10000}},
         {"title": "zero", "labels": ("updates", ""), "legend": [], "limits": (1.25, 115, -0.03, 1.03)},
     ]),
     "learned and lost": (labels.figures, (paper_rows(("classes", "values")),), [
-        {"title": "values", "labels": ("updates", "share"), "lines": [
+        {"title": "balanced values", "labels": ("updates", "share"), "lines": [
             ("", [10, 100], [0, 0.25]), ("", [10, 100], [0, 0.45]), ("", [10, 100], [0, 0.35])]},
         {"title": "classes", "limits": (5.5, 104.5, -0.03, 1.03), "inks": ["#0072b2"] * 3},
     ]),
@@ -485,3 +485,7 @@ def test_the_papers_curves_are_dashed_in_the_colours_of_their_levels():
     assert [list(line.get_ydata()) for line in paper] == [run["levels"][str(k)] for k in range(3)]
     assert [line.get_color() for line in paper] == list(LEVELS[:3])
     assert none == []
+    named = [text.get_text() for text in drawing.legends[0].get_texts()]
+    assert named == ["seen", "level 1", "level 2", "the paper"]
+    titles = [axis.get_title(loc="left") for axis in drawing.axes]
+    assert titles == ["raw values", "balanced values, zeros"]

@@ -20,6 +20,7 @@ from recombine.analysis.levels import (
     fluctuation,
     gain,
     gain_of,
+    gains,
     has_learned,
     late,
     per_seed,
@@ -230,7 +231,9 @@ def continuous_outputs_withstand_dropout(rows: Table) -> Finding:
     rows = with_paper_probe(rows)
     less = "maskgit, dropout"
     parts = tuple(gain_of(rows, f"{f}, dropout", less, 0.3, probe=PAPER) for f in CONTINUOUS)
-    return Finding(parts, beside(rows, *(f"{f}, dropout" for f in ("maskgit", *CONTINUOUS))))
+    shown = beside(rows, *(f"{f}, dropout" for f in ("maskgit", *CONTINUOUS)))
+    shown |= gains(rows, *((f, f"{f}, dropout") for f in CONTINUOUS), probe=PAPER)
+    return Finding(parts, shown)
 
 
 @claim("G10", "A, Fig 3", faithful=False, deviations=DEVIATIONS)
@@ -255,7 +258,9 @@ def whole_labels_left_out(rows: Table) -> Finding:
     guided = [f"{family}, guidance" for family in families]
     pairs = zip(families, guided, strict=True)
     parts = [gain_of(rows, *pair, 0.3, probe=PAPER) for pair in pairs]
-    return Finding((*parts, *seen(rows, *guided)), beside(rows, *families, *guided))
+    singly = [(name, f"{family}, dropout") for name, family in zip(guided, families, strict=True)]
+    shown = beside(rows, *families, *guided) | gains(rows, *singly, probe=PAPER)
+    return Finding((*parts, *seen(rows, *guided)), shown)
 
 
 @claim("G16", "A, Figs 2 and 3d", faithful=False, deviations=BY_DDPM)

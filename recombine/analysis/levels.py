@@ -1,6 +1,7 @@
 """From accuracy rows to one number per level: per seed first, then over seeds."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
@@ -184,6 +185,16 @@ def gain_of(
     return Part(
         f"{more} - {less}, {level_name(level)}", gain(rows, more, less, level, probe), least, 1.0
     )
+
+
+def gains(rows: Table, *pairs: tuple[str, str], probe: str | None = None) -> Measured:
+    """Differences at level 2 that stand beside a claim and decide nothing, in words."""
+    made: Measured = {}
+    for more, less in pairs:
+        with suppress(LookupError):
+            said = str(gain(rows, more, less, probe=probe))
+            made[f"{more} - {less}"] = said.replace("-0.00", "0.00")
+    return made
 
 
 def measured(rows: Table, papers: Mapping[str, float | None], probe: str | None = None) -> Measured:

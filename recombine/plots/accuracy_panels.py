@@ -94,7 +94,7 @@ def step_axis(axis: Any, title: str, last: int) -> None:
     """A step axis, to the `last` step of all panels, that shows the start and spreads the early
     steps."""
     axis.set_xscale("symlog", linthresh=max(1, last / 50))
-    axis.set(title=title, xlabel="training step", ylim=(-0.03, 1.03), xlim=(0, 1.15 * last))
+    axis.set(title=title, xlabel="updates", ylim=(-0.03, 1.03), xlim=(0, 1.15 * last))
     known = (m * 10**k for k in range(7) for m in (1, 3))
     ticks = [0, *(t for t in known if last / 30 <= t <= last)]
     axis.set_xticks(ticks, [f"{t:,}" for t in ticks])

@@ -159,7 +159,7 @@ def over_steps(line: list[Outcome], folder: Path) -> Figure:
                     label=f"{o.facts['color_signal']:g}",
                 )
         for axis, label in zip(axes, panels, strict=True):
-            axis.set(xscale="log", xlabel="training step", title=label)
+            axis.set(xscale="log", xlabel="updates", title=label)
             log_ticks(axis.xaxis)
         axes[0].set_ylim(-0.03, 1.03)
         axes[2].set_yscale("log")
@@ -210,7 +210,7 @@ def times(variants: list[Outcome], folder: Path) -> Figure:
             axis.set_xticks(signals, [f"{c:g}" for c in signals])
             axis.xaxis.set_minor_locator(NullLocator())
             log_ticks(axis.yaxis)
-        axes[0][0].set_ylabel("training step")
+        axes[0][0].set_ylabel("updates")
         axes[0][0].legend(fontsize=8)
     return figure
 

@@ -96,7 +96,7 @@ def embedding_scale(pairs: list[tuple[Outcome, Outcome]], folder: Path) -> Figur
                     color=ink,
                     label=o.facts["embedding_scale"],
                 )
-            axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step")
+            axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="updates")
             axis.set_title(f"{pair[0].facts['net']}, color {pair[0].facts['color_signal']:g}")
             log_ticks(axis.xaxis)
         axes[0][0].set_ylabel("joint accuracy, unseen")

@@ -51,7 +51,7 @@ def times(found: list[World], folder: Path) -> Figure:
             axis.set(yscale="log", xlabel="colour signal", title=f"size signal {signal:g}")
             axis.set_xticks(sorted({w.color for w in found}))
         log_ticks(axes[0][0].yaxis)
-        axes[0][0].set_ylabel("training step")
+        axes[0][0].set_ylabel("updates")
         axes[0][-1].legend(fontsize=9, **BESIDE)
     return figure
 
@@ -89,6 +89,6 @@ def masked(line: list[World], folder: Path) -> Figure:
             each = [smoothed(run.accuracy["color"], SMOOTH).tolist() for run in w.runs.values()]
             steps = next(iter(w.runs.values())).steps.tolist()
             seed_lines(axis, steps, each, ink, f"{w.masked:.0%} masked", marker="")
-        axis.set(ylim=(-0.03, 1.03), xlabel="training step", ylabel="blue, unseen composition")
+        axis.set(ylim=(-0.03, 1.03), xlabel="updates", ylabel="blue, unseen composition")
         axis.legend(fontsize=9, **BESIDE)
     return figure

@@ -59,7 +59,7 @@ def prompting(runs: list[Prompted], folder: Path) -> Figure:
                 lines = [line for line in given if len(line[0])]
                 if lines:
                     one_method(axis, lines, ink, label, method)
-            axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="training step", title=variant)
+            axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="updates", title=variant)
             log_ticks(axis.xaxis)
         axes[0][0].set_ylabel("joint accuracy, unseen")
         axes[0][-1].legend(fontsize=8, **BESIDE)
@@ -147,9 +147,7 @@ def emergence(three: list[Outcome], folder: Path) -> Figure:
                 lw=2.2 if bold else 1.2,
                 ls="-" if bold else "--",
             )
-        axis.set(
-            xscale="log", ylim=(-0.03, 1.03), xlabel="training step", ylabel="accuracy, unseen"
-        )
+        axis.set(xscale="log", ylim=(-0.03, 1.03), xlabel="updates", ylabel="accuracy, unseen")
         log_ticks(axis.xaxis)
         axis.legend(**BESIDE)
     return figure
@@ -180,7 +178,7 @@ def masked(lines: dict[str, list[Outcome]], folder: Path) -> Figure:
             left.set(
                 xscale="log",
                 ylim=(-0.03, 1.03),
-                xlabel="training step",
+                xlabel="updates",
                 title=f"blue, unseen, by {given}",
             )
             log_ticks(left.xaxis)

@@ -65,13 +65,13 @@ def plot_level(axis: Any, rows: Table, names: list[str], level: int) -> None:
         height = level_mean(some, level)
         axis.bar(i + left, height, BAR - 0.02, color=LEVELS[min(level, 4)], label=label)
         seeds = sorted(some.unique("seed"))
+        each = [level_mean(some.where(seed=s), level) for s in seeds]
         if len(seeds) > 1:
-            each = [level_mean(some.where(seed=s), level) for s in seeds]
             axis.plot([i + left] * len(each), each, ".", color=INK, ms=3, alpha=0.6)
         if level == max(rows.unique("level")):
             tall = height > 0.2
             how = {"color": "white" if tall else INK, "rotation": 90, "ha": "center", "fontsize": 7}
-            axis.text(i + left, 0.03 if tall else height + 0.06, f"{height:.2f}", **how)
+            axis.text(i + left, 0.03 if tall else max(height, *each) + 0.03, f"{height:.2f}", **how)
         if real := rows.where(variant=REAL):
             ends = [i + left - BAR / 2, i + left + BAR / 2]
             axis.plot(ends, [level_mean(real, level)] * 2, color=INK, lw=1.6)

@@ -67,7 +67,7 @@ function drawCurves(host, { variant, runs, run, probe, levels, step, paper, othe
     `<path d="M${left} ${y(v)}H${right}" stroke="currentColor" stroke-opacity="${v ? 0.1 : 0.45}"/><text x="${left - 8}" y="${y(v) + 4}" text-anchor="end">${100 * v}${v === 1 ? "\u202f%" : ""}</text>`);
   for (const s of ticks)
     parts.push(`<path d="M${place(s)} ${bottom}v5" stroke="currentColor" stroke-opacity=".45"/><text x="${place(s)}" y="${bottom + 19}" text-anchor="middle">${shortStep(s)}</text>`);
-  parts.push(`<text x="${(left + right) / 2}" y="${height - 3}" text-anchor="middle">training step (log)</text>`);
+  parts.push(`<text x="${(left + right) / 2}" y="${height - 3}" text-anchor="middle">updates (log)</text>`);
   const stroke = (d, level, rest) => `<path d="${d}" fill="none" stroke="${levelColour(level)}" stroke-linejoin="round" stroke-linecap="round" ${rest}/>`;
   if (paper) for (const l of levels) if (paper.levels[l]) parts.push(stroke(linePath(paper.steps, paper.levels[l], place, y), l, 'class="of-paper" stroke-width="1.5" stroke-dasharray="6 4" stroke-opacity=".8"'));
   const column = (scores) => (scores || []).map((score) => score && score[0]);

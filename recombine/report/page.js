@@ -150,7 +150,7 @@ function explorer(data) {
     const seeds = siblings().length;
     find("curves-note").textContent = (seeds > 1 ? `Bold: mean over ${seeds} seeds; thin: each seed; the dots and the numbers above are seed ${state.run.seed}. ` : "") +
       `Shaded: the interval of one measurement (low to high in the rows), averaged over the level's compositions${seeds > 1 ? " and seeds" : ""}. Share of samples in % that show all factors as prompted, by the ${nameOf(state.probe)}.` +
-      (state.other ? ` Dotted: ${titled(state.other)}.` : "") + (v.paper ? " Dashed: the paper's own curve, decoded from its figure, at its own training steps; its batch size, model and probe differ, so compare shapes and end points, not single steps." : "");
+      (state.other ? ` Dotted: ${titled(state.other)}.` : "") + (v.paper ? " Dashed: the paper's own curve, decoded from its figure, at its own updates; its batch size, model and probe differ, so compare shapes and end points, not single steps." : "");
   }
 
   function fillSeeds() {

@@ -39,7 +39,7 @@ STUDY = Study(
     paper="A, Figs 3 and 4",
     cost={
         "smoke": "60 s, one core",
-        "laptop": "20 min (estimate), two cores",
+        "laptop": "6 min (estimate), two cores",
         "full": "27 min (estimate), one H200, 5 seeds, after label-dropout, which has one of the variants",
     },
     settings=settings,

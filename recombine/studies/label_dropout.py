@@ -77,7 +77,7 @@ STUDY = Study(
     about=about(__doc__),
     cost={
         "smoke": "40 s, one core",
-        "laptop": "15 min (estimate), two cores",
+        "laptop": "8 min (estimate), two cores",
         "full": "62 min (a third estimated), one H200, 5 seeds: 0.4 a masked model, 0.8 a DiT",
     },
     settings=settings,

@@ -46,7 +46,6 @@ from recombine.studies.study import Scale, Study, described
 from recombine.studies.two_models import UNUSED
 
 
-
 @config("settings/missing-labels")
 class MissingLabels:
     """Of the exact model: `shares`: how often a single label is left out; `often`: shares of pictures

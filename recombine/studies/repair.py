@@ -114,7 +114,7 @@ STUDY = Study(
     paper="A, section 6",
     cost={
         "smoke": "20 s, one core",
-        "laptop": "15 min (estimate), two cores",
+        "laptop": "10 min, two cores",
         "full": "13 min, one H200, 5 seeds",
     },
     settings=settings,
