@@ -243,7 +243,7 @@ STUDY = Study(
         "smoke": "30 s, one core",
         "laptop": "7 min, two cores (Exps 1 and 2)",
         "full": "125 min (half of it estimated), one H200, 5 seeds, five at a time: Exps 1, 2, 3, 2L "
-        "and 3L 35, the four on patches 24",
+        "and 3L 35, those on patches 24, other noise, training sets, width and length 66",
     },
     settings=settings,
     jobs=jobs,
