@@ -104,7 +104,7 @@ class Model:
     def net(self) -> nn.Module:
         r = self.recipe
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(r.seed)
+            torch.manual_seed(r.seed if r.start is None else r.start)
             return r.objective.network(
                 r.net, r.conditioning, r.shape, r.world.space, self.codec.codes
             )

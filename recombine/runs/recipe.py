@@ -108,7 +108,8 @@ class Recipe:
     its first value (in a folder that lacks pictures of some compositions: all it has); `pool` =
     training pictures per seen composition; `tokenizer_world`: the world whose pictures a tokenizer
     learns from, its own where there is none; `apart`: a model learns only from pictures that are
-    nearer to the centre of their own class than to any other, where classes overlap."""
+    nearer to the centre of their own class than to any other, where classes overlap; `start`: the
+    seed of the network's first weights, where it is not `seed`."""
 
     world: World = field(default_factory=Shapes2D)
     seen: tuple[Composition, ...] = ()
@@ -122,6 +123,7 @@ class Recipe:
     evaluation: Evaluation = field(default_factory=Evaluation)
     seed: int = 0
     apart: bool = False
+    start: int | None = None
 
     def __post_init__(self) -> None:
         if self.pool < 1:

@@ -28,6 +28,7 @@ NAMES = (
     "reconstruction",
     "repair",
     "circuits",
+    "seed-parts",
     "concept-space",
     "learning-order",
     "swing-by",
