@@ -316,7 +316,7 @@ def test_a_folder_without_pictures_of_what_is_new_is_prompted_for_it(folder, tmp
     [
         ("objectives", "tokenizer=vae", "needs a codebook"),
         ("objectives", "recipe.net.patch=7", "patch=1, not 7"),
-        ("repair", "several.layers=[9]", "the network has 2 blocks"),
+        ("repair", "several.layers=[9]", "the network has 3 blocks"),
         ("composition", "seen=[[0,0,0],[0,0,2]]", "is no composition of factors with"),
     ],
 )

@@ -64,14 +64,18 @@ VERDICT = re.compile(r"\b([A-Z]\d+a?):\s+(supported|partly\s+supported|inconclus
 
 
 def test_the_readme_cites_estimates_and_verdicts_as_they_are():
-    """`0.56 [0.49, 0.63], n = 5 ... (C1: supported)`: a part of C1 has this estimate and n."""
+    """`0.56 [0.49, 0.63], n = 5 ... (C1: supported)`: a part of C1 has this estimate and n, or it
+    stands beside some claim."""
     claims = all_claims(ROOT / "results")
     cited = list(ESTIMATE.finditer(TEXT))
+    beside = {v for c in claims.values() for v in c["measured"].values() if isinstance(v, str)}
     assert len(cited) >= 5
     for match in cited:
         rest = TEXT[match.end() :]
         claim = claims[VERDICT.search(rest)[1]]
         seeds = int(re.search(r"n\s=\s(\d+)", rest)[1])
+        if f"{' '.join(match[0].split())}, n = {seeds}" in beside:
+            continue
         parts = [p for p in claim["parts"] if p.get("interval") and p["n"] == seeds]
         found = [tuple(map(number, (p["estimate"], *p["interval"]))) for p in parts]
         assert match.groups() in found, f"{claim['id']}: {match[0]}"
