@@ -29,8 +29,8 @@ TEXTS = (
     "by a size of circuits chosen after the run; by that written before it would be inconclusive). Where "
     "label dropout keeps MaskGIT from composing, level 2 rises by [D6: jepa - maskgit, level 2] ([D6]; "
     "paper: from [D6: paper_maskgit] to [D6: paper_jepa]): by seed from [D6: maskgit, by seed] to [D6: "
-    "jepa, by seed]. Three times the updates did not help (three seeds: [B42: jepa, longer, by seed]; "
-    "[B42]). [More](docs/pictures.md)",
+    "jepa, by seed]. Of ten small models it repairs one. Three times the updates "
+    "did not help (three seeds, [B42]). [More](docs/pictures.md)",
     "**Conditioned on true values, a small U-Net composes where colours and sizes vary widely within a "
     "class, and not where they do not**: [B30: wide jitter, level 2] and [B30: no jitter, level 2] "
     "([B30]: the first interval is too wide). Four families point the same way (DiT [B18: dit, wide, "

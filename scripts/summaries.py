@@ -71,9 +71,10 @@ DECIDES = {
         "values, raw] (G13, G14)."
     ),
     "D6": (
-        "The seed: by seed [D6: maskgit, by seed] without and [D6: jepa, by seed] with the loss. "
-        "Not the tokenizer (B41: other networks on that of the best seed read [B41: jepa, tokenizer"
-        " 2, by seed]), not the length (B42: after 24,000 updates [B42: jepa, longer, by seed])."
+        "The seed: the loss repairs one of five (level 2 by seed: [D6: maskgit, by seed] without, [D6: "
+        "jepa, by seed] with it), and one of ten small models. The tokenizer alone (B41: [B41: jepa, "
+        "tokenizer 2, by seed] on that of the best seed) and the length (B42: after 24,000 updates [B42: "
+        "jepa, longer, by seed]) do not explain it."
     ),
     "D7": ("As D6."),
     "D8": ("Holds in every seed, also where nothing composes."),
