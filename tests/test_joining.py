@@ -106,7 +106,7 @@ def test_fields_that_are_newer_than_results_stand_at_their_defaults(apart, tmp_p
     """As if results had been made before recipes had the field `apart`."""
     facts = read_json(SHIPPED.parent / "label-dropout" / "study.json")
     find("label-dropout")
-    newer = facts["settings"]["base"]["recipe"]
+    newer = to_json(from_json(facts["settings"]["base"]["recipe"]))
     older = {name: value for name, value in newer.items() if name != "apart"}
     assert to_json(from_json(older)) == newer != older
     facts["settings"]["base"]["recipe"] = older
