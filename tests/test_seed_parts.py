@@ -126,6 +126,10 @@ def test_figures_show_every_square(tmp_path):
     made = figures(Table(rows_of(lambda start, *_: 0.2 * start, squares=2)), tmp_path)
     assert [f.name for f in made] == ["squares", "shares"]
     assert "square 1" in (tmp_path / "squares.svg").read_text()
+    alike = figures(Table(rows_of(lambda *_: 0.5, squares=1)), tmp_path)
+    assert [f.name for f in alike] == ["squares"], (
+        "where all cells are the same nothing is explained"
+    )
 
 
 def test_a_square_has_three_rows_or_more():

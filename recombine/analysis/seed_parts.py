@@ -3,7 +3,6 @@ square is explained by each part of a seed. The best checkpoint by the paper's p
 seeds."""
 
 import numpy as np
-from jaxtyping import Float
 
 from recombine.analysis.calibrated import SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
@@ -47,7 +46,7 @@ def shares(cells: Cells) -> dict[str, float]:
     return explained
 
 
-def means_of(values: Float[np.ndarray, "n"], numbers: np.ndarray) -> Float[np.ndarray, "n"]:
+def means_of(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """For each value the mean over all that share its number."""
     return np.array([values[numbers == number].mean() for number in numbers])
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recombine.analysis.seed_parts import NAMES, PARTS, shares, squares
+from recombine.analysis.seed_parts import NAMES, PARTS, Cells, shares, squares
 from recombine.analysis.table import Table
 from recombine.plots.style import CYCLE, GREY, INK, Figure, canvas, write_values
 
@@ -12,10 +12,13 @@ __all__ = ["figures"]
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    return [cells_of_squares(rows, folder), explained(rows, folder)]
+    every = squares(rows)
+    differ = {n: cells for n, cells in every.items() if len({value for _, value in cells}) > 1}
+    more = [explained(differ, folder)] if differ else []
+    return [cells_of_squares(every, folder), *more]
 
 
-def cells_of_squares(rows: Table, folder: Path) -> Figure:
+def cells_of_squares(every: dict[int, Cells], folder: Path) -> Figure:
     figure = Figure(
         "squares",
         "Level 2 by the parts of a seed",
@@ -23,7 +26,6 @@ def cells_of_squares(rows: Table, folder: Path) -> Figure:
         "networks start from the same weights, in a column all have the same training data; the "
         "tokenizer changes along diagonals.",
     )
-    every = squares(rows)
     size = (2.6 * len(every) + 0.6, 2.9)
     with canvas(folder, figure, 1, len(every), size=size, squeeze=False) as axes:
         for axis, (number, cells) in zip(axes[0], every.items(), strict=True):
@@ -41,14 +43,13 @@ def cells_of_squares(rows: Table, folder: Path) -> Figure:
     return figure
 
 
-def explained(rows: Table, folder: Path) -> Figure:
+def explained(every: dict[int, Cells], folder: Path) -> Figure:
     figure = Figure(
         "shares",
         "What each part of a seed explains",
         "Share of the variance of level 2 over the cells of a square. Dots are squares, bars their "
         "mean; dashed: what a part without effect explains by chance.",
     )
-    every = squares(rows)
     each = [shares(cells) for cells in every.values()]
     side = 1 + max(cell["start"] for cells in every.values() for cell, _ in cells)
     with canvas(folder, figure, 1, 1, size=(4.6, 3.0)) as axis:
