@@ -81,7 +81,7 @@ def describe(settings: Optimizers) -> dict[str, Any]:
 STUDY = Study(
     name="optimizers",
     **described(__doc__),
-    paper="A, Fig 3: is its comparison fair?",
+    paper="A, Fig 3",
     cost={
         "smoke": "20 s, one core",
         "laptop": "25 min (estimate), two cores",

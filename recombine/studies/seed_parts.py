@@ -6,7 +6,8 @@ network's first weights (start); its training pictures, their order, which label
 noise of samples (data); and the tokenizer. Here each is drawn by itself: in a square of four starts by
 four data sets each cell is a model, and its tokenizer one of four, each of them once in every row
 and column. So the three parts do not mix, and each explains a share of the variance of level 2 over
-the cells; a part without effect explains 3 of 15 parts by chance. One square is one seed.
+the cells; a part without effect explains a fifth by chance. Squares share nothing, so each counts
+as one seed.
 
 Models are trained with single labels left out of a tenth of the pictures, for 2,000 updates, by which
 `repair` and `label-dropout` have learned level 2 if they ever do; counted is the best checkpoint.
@@ -105,7 +106,7 @@ def describe(settings: SeedParts) -> dict[str, Any]:
 STUDY = Study(
     name="seed-parts",
     **described(__doc__),
-    paper="A, section 6: what decides it here?",
+    paper="A, section 6",
     cost={
         "smoke": "20 s, one core",
         "laptop": "8 min, two cores, one square",
