@@ -17,7 +17,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from recombine.pipeline.engines.mps import side_by_side
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # a machine that is lent has no installed recombine
+
+from recombine.pipeline.engines.mps import side_by_side  # noqa: E402
 
 EVERY = 10.0
 """Seconds between two packings."""
@@ -46,8 +49,16 @@ def run(commands: list[Command], out: Path, number: int) -> None:
         for command in commands:
             log.write(f"$ recombine run {shlex.join(command)}\n")
             log.flush()
-            whole = [sys.executable, "-m", "recombine", "run", *command, "--out", str(out)]
-            code = subprocess.run(whole, stdout=log, stderr=log).returncode
+            whole = [
+                sys.executable,
+                "-m",
+                "recombine",
+                "run",
+                *command,
+                "--out",
+                str(out.resolve()),
+            ]
+            code = subprocess.run(whole, stdout=log, stderr=log, cwd=ROOT).returncode
             log.write(f"status {code}\n")
 
 
@@ -58,7 +69,7 @@ def started(plan: Path, out: Path) -> subprocess.Popen | int:
     if note.exists() and running(number := int(note.read_text())):
         return number
     out.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, __file__, str(plan), str(out)]
+    command = [sys.executable, str(Path(__file__).resolve()), str(plan), str(out)]
     with (out / "conductor.log").open("a") as log:
         made = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     note.write_text(str(made.pid))

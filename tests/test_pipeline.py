@@ -33,6 +33,7 @@ from recombine.pipeline.plan import (
     Command,
     Planned,
     _jobs,
+    first_seeds,
     missing,
     of_seeds,
     planned,
@@ -168,6 +169,26 @@ def test_the_start_of_the_longest_chain_runs_first(tmp_path):
     assert ready(missing(tasks, tmp_path)) == [other, one]
     carry_out([one], tmp_path, QUIET, {})
     assert ready(missing(tasks, tmp_path)) == [other, Leaf("short", one, 1.0)]
+
+
+def test_seeds_run_one_after_another_their_parents_included(tmp_path):
+    """Whoever is cut off has whole seeds, though parents of later seeds start longer chains."""
+    parents = [Root(f"root {seed}") for seed in range(2)]
+    jobs = [
+        Job.of(Leaf(f"{name} {seed}", parent, cost), seed=seed)
+        for seed, parent in enumerate(parents)
+        for name, cost in (("short", 1.0 + seed), ("long", 5.0 + seed))
+    ]
+    plan = Planned(None, None, (*jobs[2:], *jobs[:2]))
+    carry_out(plan.tasks, tmp_path, QUIET, {}, seeds=first_seeds([plan]))
+    assert DONE == ["root 0", "long 0", "short 0", "root 1", "long 1", "short 1"]
+
+
+def test_what_several_seeds_need_belongs_to_the_first_of_them():
+    shared = Root("shared")
+    jobs = [Job.of(Leaf(str(seed), shared), seed=seed) for seed in (3, 1, 2)]
+    assert first_seeds([Planned(None, None, tuple(jobs))])[shared] == 1
+    assert first_seeds([Planned(None, None, (*jobs, Job.of(shared)))])[shared] == 0
 
 
 def test_a_finished_child_needs_no_weights_of_its_parent_but_an_unfinished_one_does(tmp_path):

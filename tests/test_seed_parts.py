@@ -11,7 +11,7 @@ import torch
 from level_rows import regions, verdict
 from tiny import QUIET
 
-from recombine.analysis.seed_parts import PARTS, shares, start_decides
+from recombine.analysis.seed_parts import PARTS, shares, squares, start_decides
 from recombine.analysis.table import Table
 from recombine.pipeline.job import Work
 from recombine.plots.seed_parts import figures
@@ -107,6 +107,16 @@ def test_by_chance_a_part_explains_one_in_one_more_than_the_side():
 )
 def test_the_start_decides_or_not(height, seen, expected):
     assert verdict(seed_parts.STUDY, "B45", rows_of(height, seen=seen)) == expected
+
+
+def test_squares_that_lack_cells_are_left_out(tmp_path):
+    """As when a command was cut off."""
+    rows = rows_of(lambda start, data, codes: 0.1 * start + 0.2 * (data % 2), squares=3)
+    cut = [row for row in rows if row["seed"] < 2 or row["start"] < 2]
+    assert list(squares(Table(cut))) == [0, 1]
+    assert len(figures(Table(cut), tmp_path)) == 2
+    with pytest.raises(LookupError, match="whole"):
+        squares(Table([row for row in cut if row["seed"] == 2]))
 
 
 def test_regions_and_what_stands_beside():

@@ -33,10 +33,10 @@ def test_a_plan_is_queues_of_commands():
 
 
 def call(folder: Path, minutes: float) -> list[str]:
-    given = (str(folder / "plan.txt"), str(folder / "out"), str(folder / "packed"))
-    command = [sys.executable, str(SCRIPT), *given, "--minutes", str(minutes)]
+    """From a folder that is not the repository's."""
+    command = [sys.executable, str(SCRIPT), "plan.txt", "out", "packed", "--minutes", str(minutes)]
     env = os.environ | {"RECOMBINE_MPS": "0"}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=True, cwd=folder)
     return done.stdout.splitlines()
 
 

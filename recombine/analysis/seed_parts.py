@@ -18,7 +18,8 @@ Cells = list[tuple[dict[str, int], float]]
 
 
 def squares(rows: Table, level: int = 2) -> dict[int, Cells]:
-    """By the number of the square; the best checkpoint of each cell."""
+    """By the number of the square; the best checkpoint of each cell. Squares that lack cells are left
+    out: their parts mix."""
     some = with_paper_probe(rows).where(kind="accuracy")
     made: dict[int, Cells] = {}
     for seed, square in sorted(some.by("seed").items()):
@@ -26,9 +27,12 @@ def squares(rows: Table, level: int = 2) -> dict[int, Cells]:
             numbers = {part: cell.column(part)[0] for part in PARTS}
             value = best(curve(square, variant, seed, level, probe=PAPER))
             made.setdefault(seed, []).append((numbers, value))
-    if not made:
-        raise LookupError("no square was trained")
-    return made
+    cells = max(map(len, made.values()), default=0)
+    whole = {number: square for number, square in made.items() if len(square) == cells}
+    side = 1 + max((cell["start"] for square in whole.values() for cell, _ in square), default=-1)
+    if not whole or cells != side**2:
+        raise LookupError("no square is whole")
+    return whole
 
 
 def shares(cells: Cells) -> dict[str, float]:

@@ -141,16 +141,27 @@ def finished(plan: Planned, out: Path, log: Callable[[str], None]) -> Planned:
     return replace(plan, jobs=jobs)
 
 
-def ready(tasks: list[Task]) -> list[Task]:
-    """Of the missing tasks, parents first, those whose parents are not missing; first the one that
-    is the start of the longest chain."""
+def ready(tasks: list[Task], seeds: dict[Task, int] | None = None) -> list[Task]:
+    """Of the missing tasks, parents first, those whose parents are not missing. Seed by seed, so that
+    a command that is cut off leaves whole seeds; of a seed first what starts the longest chain."""
+    seeds = seeds or {}
     chain = {task: task.cost for task in tasks}
     for task in reversed(tasks):
         for parent in task.parents():
             if parent in chain:
                 chain[parent] = max(chain[parent], parent.cost + chain[task])
     free = [t for t in tasks if not any(p in chain for p in t.parents())]
-    return sorted(free, key=lambda t: chain[t], reverse=True)
+    return sorted(free, key=lambda t: (seeds.get(t, 0), -chain[t]))
+
+
+def first_seeds(plans: Iterable[Planned]) -> dict[Task, int]:
+    """For each task the first seed that needs it; 0 where no seed is named."""
+    first: dict[Task, int] = {}
+    for job in (job for plan in plans for job in plan.jobs):
+        seed = int(dict(job.labels).get("seed", 0))
+        for task in ancestors([job.task]):
+            first[task] = min(seed, first.get(task, seed))
+    return first
 
 
 def titles(plans: Iterable[Planned]) -> dict[Task, str]:

@@ -15,7 +15,7 @@ from recombine.config import UsageError
 from recombine.pipeline.executor import is_finished
 from recombine.pipeline.job import ancestors, described, digest_of, folder_of
 from recombine.pipeline.lease import held, sweep_leases
-from recombine.pipeline.plan import Command, Planned, missing, planned, titles
+from recombine.pipeline.plan import Command, Planned, first_seeds, missing, planned, titles
 from recombine.pipeline.worker import PAGE, TaskFailed, carry_out, known_failures, raise_first
 from recombine.runtime import Runtime
 from recombine.store import Row
@@ -62,7 +62,8 @@ def _in_this_process(plans: list[Planned], out: Path, runtime: Runtime) -> Itera
         later = [t for p in plans[i + 1 :] for t in missing(p.tasks, out)]
         runtime.pace.after = PAGE * (len(plans) - i)
         try:
-            carry_out(plan.tasks, out, runtime, titles(plans), after=later)
+            seeds = first_seeds([plan])
+            carry_out(plan.tasks, out, runtime, titles(plans), after=later, seeds=seeds)
         except (TaskFailed, UsageError) as error:
             failed = failed or error
             continue

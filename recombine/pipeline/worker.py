@@ -22,7 +22,15 @@ from recombine.config import UsageError
 from recombine.pipeline.executor import execute
 from recombine.pipeline.job import Task, digest_of
 from recombine.pipeline.lease import LeaseLost, Watcher
-from recombine.pipeline.plan import Command, missing, planned, ready, title_of, titles
+from recombine.pipeline.plan import (
+    Command,
+    first_seeds,
+    missing,
+    planned,
+    ready,
+    title_of,
+    titles,
+)
 from recombine.runtime import Pace, Runtime
 from recombine.store import read_json, write_json
 
@@ -65,9 +73,11 @@ def carry_out(
     named: dict[Task, str],
     failures: Path | None = None,
     after: Iterable[Task] = (),
+    seeds: dict[Task, int] | None = None,
 ) -> None:
     """Run all tasks and what they need. TaskFailed where some cannot be done; the others are done
-    first. `after`: what this process has to do when they are done."""
+    first. `after`: what this process has to do when they are done; `seeds`: tasks of the lowest run
+    first."""
     tasks, after, watcher, failed = list(tasks), list(after), Watcher(), {}
     idle = 0.0
     while True:
@@ -75,7 +85,7 @@ def carry_out(
         todo = missing(tasks, out)
         runtime.barrier()
         failed |= known_failures(failures)
-        free = [t for t in ready(_possible(todo, failed)) if digest_of(t) not in failed]
+        free = [t for t in ready(_possible(todo, failed), seeds) if digest_of(t) not in failed]
         if not free and not _held_by_others(todo, failed):
             break
         costs = costs_by_kind([*todo, *after])
@@ -164,7 +174,9 @@ def work(plan: str, index: int = 0) -> None:
     with _dies_of_its_gpu(index):
         runtime = _runtime(command, index)
         tasks = [task for one in plans for task in one.tasks]
-        carry_out(tasks, Path(command.out), runtime, titles(plans), path.parent / "failed")
+        failed = path.parent / "failed"
+        seeds = first_seeds(plans)
+        carry_out(tasks, Path(command.out), runtime, titles(plans), failed, seeds=seeds)
 
 
 @contextmanager
