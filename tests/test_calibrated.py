@@ -123,12 +123,12 @@ def test_a_run_keeps_samples_of_its_last_checkpoints_and_they_are_scored_again(
         rescore_all(tmp_path / "samples", ["oracle"], 1, QUIET)
 
 
-def rows_of(late: dict[str, tuple[float, ...]], seen: float = 0.8) -> Table:
+def rows_of(late: dict[str, tuple[float, ...]], seen: float = 0.8, level_1: float = 0.8) -> Table:
     """Two seeds of the probe, 0.1 apart, and the oracle; one checkpoint."""
     rows = []
     for variant, values in late.items():
         for seed, value in enumerate(values):
-            for level, joint in ((0, seen), (1, 0.8), (2, value)):
+            for level, joint in ((0, seen), (1, level_1), (2, value)):
                 about = {
                     "kind": "accuracy",
                     "variant": variant,
@@ -350,9 +350,11 @@ def test_what_is_left_without_overlapping_pictures():
     assert verdict(dropout.STUDY, "G19", list(rows_of(both, seen=0.4))) != "supported"
 
 
+APART = {"maskgit": 0.02, "givt": 0.95, "mar": 0.95, "dit": 0.95}
+
+
 def test_longer_training_tells_families_apart_or_not():
-    apart = {"maskgit": 0.02, "givt": 0.95, "mar": 0.95, "dit": 0.95}
-    heights = {f"{family}, longer": (y,) * 5 for family, y in apart.items()}
+    heights = {f"{family}, longer": (y,) * 5 for family, y in APART.items()}
     for changed, expected in (
         ({}, "supported"),
         ({"givt, longer": (0.2,) * 5}, "partly supported"),
@@ -362,6 +364,20 @@ def test_longer_training_tells_families_apart_or_not():
     assert verdict(dropout.STUDY, "G21", list(rows_of(alike))) == "inconclusive"
     less = {name: y for name, y in heights.items() if name != "mar, longer"}
     assert verdict(dropout.STUDY, "G21", list(rows_of(less))) == "not measured"
+
+
+def test_ten_times_the_rate_tells_families_apart_or_not():
+    """The paper's order of families, at the rate at which MaskGIT fits best what it has seen."""
+    fast = {f"{f}{dropout.claims.FAST}": (y,) * 5 for f, y in APART.items()}
+    maskgit, givt = list(fast)[:2]
+    for changed, first, second in (
+        ({}, "supported", "supported"),
+        ({givt: (0.1,) * 5}, "supported", "partly supported"),
+        ({maskgit: (0.6,) * 5}, "partly supported", "inconclusive"),
+    ):
+        rows = list(rows_of(fast | changed, level_1=0.5))
+        assert verdict(dropout.STUDY, "G22", rows) == first
+        assert verdict(dropout.STUDY, "G23", rows) == second
 
 
 def test_pictures_as_they_are_have_neither_vae_latents_nor_codes():

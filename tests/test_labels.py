@@ -67,6 +67,8 @@ WEAK = {"dit, ddpm": 0.6, "dit, weak signal": 0.85, "dit on vae, weak signal": 0
 ORDER = {"values, raw": 0.98, "values, raw, dropout": 0.0, "classes": 0.6, "classes, dropout": 0.05}
 BALANCED = {name.replace(", raw", ""): height for name, height in ORDER.items()}
 
+AT_RATE = {"maskgit" + repair.FAST: 0.02, "jepa" + repair.FAST: 0.45}
+
 
 @pytest.mark.parametrize(
     ("study", "id", "rows", "expected"),
@@ -77,6 +79,9 @@ BALANCED = {name.replace(", raw", ""): height for name, height in ORDER.items()}
         (repair, "B42", rows_of({"maskgit, longer": 0.02, "jepa, longer": 0.45}), "supported"),
         (repair, "B42", rows_of({"maskgit, longer": 0.02, "jepa, longer": 0.1}), "partly supported"),
         (repair, "B42", rows_of({"maskgit, longer": 0.5, "jepa, longer": 0.1}), "contradicted"),
+        (repair, "B46", rows_of(AT_RATE), "supported"),
+        (repair, "B46", rows_of(AT_RATE | {"jepa" + repair.FAST: 0.1}), "partly supported"),
+        (repair, "B46", rows_of({"maskgit": 0.02, "jepa": 0.45}), "not measured"),
         (repair, "D7", rows_of({"jepa": 0.6, "jepa, one layer": 0.3}), "supported"),
         (repair, "D7", rows_of({"jepa": 0.3, "jepa, one layer": 0.6}), "inconclusive"),
         (repair, "D7", rows_of({"jepa": [0.1, 0.9, 0.5, 0.2, 0.8], "jepa, one layer": 0.3}), "inconclusive"),
@@ -166,6 +171,11 @@ def test_only_the_auxiliary_loss_differs():
         longer = recipes[name + repair.LONGER]
         assert longer.train == replace(plain.train, steps=calibrated.LONGER)
         assert replace(longer, train=plain.train, evaluation=plain.evaluation) == recipes[name]
+        fast = recipes[name + repair.FAST]
+        assert fast.train == replace(plain.train, lr=1e-3, clip=1.0)
+        assert fast.conditioning == replace(plain.conditioning, dropout=0.0)
+        same = replace(fast, train=plain.train, conditioning=plain.conditioning)
+        assert same == recipes[name]
 
 
 def test_networks_of_other_seeds_share_the_tokenizer_of_one():

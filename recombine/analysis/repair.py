@@ -17,6 +17,9 @@ TOKENIZER = ", tokenizer "
 """In the name of a variant, before the seed whose tokenizer all of its networks have."""
 LONGER = ", longer"
 """At the end of the name of a variant that was trained with 24,000 updates in place of 8,000."""
+FAST = ", all labels, rate 1e-3"
+"""At the end of the name of a variant that is given all labels; ten times the rate, not dropout, keeps
+MaskGIT from composing there (`label-dropout`, G22). Gradients are clipped at 1."""
 COLLAPSED = 0.01
 """Below this spread the predicted states say nothing of the picture."""
 DEVIATIONS = (
@@ -26,6 +29,10 @@ DEVIATIONS = (
     "not in the paper's text: the predictor (two layers of 128), the average (0.999), the squares "
     "(four, of a third to two thirds of the side), the mean over layers, targets normed per token",
     "no dropout inside the network (the authors' development code: 0.1)",
+)
+AT_RATE = (
+    *DEVIATIONS[1:],
+    "all labels given, rate 1e-3, gradients clipped at 1 (the paper's rate is not known)",
 )
 
 
@@ -165,10 +172,29 @@ def level_one(rows: Table, *variants: str) -> Measured:
     }
 
 
+@claim("B46", "A, Fig 6b", faithful=False, deviations=AT_RATE)
+def repairs_what_the_rate_undid(rows: Table) -> Finding:
+    """Where the learning rate and not label dropout keeps MaskGIT from composing, the auxiliary loss
+    makes it compose.
+
+    Expected: level 2 with JEPA - without >= 0.25, without <= 0.15, seen >= 0.7 for both; late
+    means, paper's linear probe (mean over its seeds) (paper: about 0.45 against 0.006)"""
+    rows = with_paper_probe(rows)
+    repaired, plain = both = "jepa" + FAST, "maskgit" + FAST
+    parts = (
+        gain_of(rows, repaired, plain, 0.25, probe=PAPER),
+        at_level(rows, plain, 2, high=0.15, probe=PAPER),
+        *(has_learned(rows, v, SEEN, PAPER) for v in both),
+    )
+    shown = by_seed(rows, *both) | level_one(rows, *both) | spreads(rows, repaired)
+    return Finding(parts, shown)
+
+
 CLAIMS = (
     auxiliary_loss_repairs,
     several_layers_lead,
     dependence_sparser,
     tokenizer_decides,
     repairs_with_more_updates,
+    repairs_what_the_rate_undid,
 )

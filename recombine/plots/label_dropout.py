@@ -26,11 +26,12 @@ SERIES = (
     (", guidance", "all labels left out in 10 %", CYCLE[2]),
     (", apart", "all labels, no overlapping sizes", CYCLE[5]),
     (", longer", "all labels, 24,000 updates", CYCLE[6]),
+    (", rate 1e-3, clipped", "all labels, ten times the rate", CYCLE[7]),
     (", ddpm", "all labels, DDPM", CYCLE[3]),
     (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
 )
-"""What a variant's name ends with, what the legend calls it, its colour. The last three differ in
-length or in DiT's noise, not in labels, and are shown over updates alone."""
+"""What a variant's name ends with, what the legend calls it, its colour. The last four differ in
+length, rate or DiT's noise, not in labels, and are shown over updates alone."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:

@@ -1,4 +1,4 @@
-"""The figure of `optimizers`: held-out loss and what is learned of seen compositions, by rate."""
+"""The figure of `optimizers`: held-out loss and what is read of every level, by rate."""
 
 from pathlib import Path
 from statistics import fmean
@@ -6,36 +6,48 @@ from typing import Any
 
 from recombine.analysis.levels import per_seed
 from recombine.analysis.optimizers import USED, best_setting, families_of, held_out
+from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.locality import log_ticks
 from recombine.plots.style import CYCLE, INK, Figure, canvas, display
 
+LEVELS = (("seen", 0, "oracle"), ("level 1", 1, PAPER), ("level 2", 2, PAPER))
+"""What is shown below the loss, and by which probe."""
+
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    return [by_rate(rows, folder)]
+    return [by_rate(with_paper_probe(rows), folder)]
 
 
 def by_rate(rows: Table, folder: Path) -> Figure:
     figure = Figure(
         "rates",
-        "Learning rate and clipping, by what was seen",
+        "Learning rate and clipping, all labels given",
         "Above: the loss on held-out pictures of seen compositions, each family in its own unit. "
-        "Below: seen accuracy by the oracle, late means. Dots are seeds; a ring is the setting with "
-        "the lowest loss, a square the one that `label-dropout` uses.",
+        "Below, late means: seen accuracy by the oracle, levels 1 and 2 by the paper's linear probe "
+        "(the mean over its seeds). Dots are seeds; a ring is the setting with the lowest loss, a "
+        "square the one that `label-dropout` uses. Unseen levels have no part in the choice.",
     )
     families = families_of(rows)
-    size, many = (2.6 * len(families) + 1.6, 4.6), {"squeeze": False, "sharex": True}
-    with canvas(folder, figure, 2, len(families), size=size, **many) as axes:
+    size = (2.6 * len(families) + 1.6, 2.0 * (1 + len(LEVELS)) + 0.6)
+    many = {"squeeze": False, "sharex": True}
+    with canvas(folder, figure, 1 + len(LEVELS), len(families), size=size, **many) as axes:
         for column, (family, settings) in zip(axes.T, families.items(), strict=True):
-            panel(column[0], settings, {s: held_out(rows, v) for s, v in settings.items()})
-            seen = {s: per_seed(rows, v, 0, probe="oracle") for s, v in settings.items()}
-            panel(column[1], settings, seen)
-            highlight(column, rows, settings, seen)
+            shown = [{s: held_out(rows, v) for s, v in settings.items()}]
+            shown += [
+                {s: per_seed(rows, v, level, probe=probe) for s, v in settings.items()}
+                for _, level, probe in LEVELS
+            ]
+            for axis, values in zip(column, shown, strict=True):
+                panel(axis, settings, values)
+                highlight(axis, best_setting(rows, settings), values)
+            for axis in column[1:]:
+                axis.set(xscale="log", ylim=(-0.03, 1.03))
             column[0].set_title(display(family))
-            column[1].set(xscale="log", xlabel="learning rate", ylim=(-0.03, 1.03))
-            log_ticks(column[1].xaxis)
-        axes[0][0].set_ylabel("held-out loss")
-        axes[1][0].set_ylabel("seen")
+            column[-1].set_xlabel("learning rate")
+            log_ticks(column[-1].xaxis)
+        for axis, name in zip(axes[:, 0], ("held-out loss", *(l[0] for l in LEVELS)), strict=True):
+            axis.set_ylabel(name)
         axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
     return figure
 
@@ -57,11 +69,9 @@ def panel(axis: Any, settings: dict[str, str], values: dict[str, dict[int, float
             axis.plot([rate] * len(seeds), seeds, "o", color=ink, ms=4)
 
 
-def highlight(column: Any, rows: Table, settings: dict[str, str], seen: dict[str, Any]) -> None:
+def highlight(axis: Any, best: str, values: dict[str, dict[int, float]]) -> None:
     """The best setting and the one in use."""
-    shapes = {best_setting(rows, settings): "o", **({USED: "s"} if USED in settings else {})}
-    for setting, shape in shapes.items():
-        ends = fmean(held_out(rows, settings[setting]).values()), fmean(seen[setting].values())
-        for axis, y in zip(column, ends, strict=True):
-            style = {"color": INK, "mfc": "none", "ms": 11, "ls": ""}
-            axis.plot([split(setting)[0]], [y], shape, **style)
+    style = {"color": INK, "mfc": "none", "ms": 11, "ls": ""}
+    for setting, shape in ((best, "o"), (USED, "s")):
+        if setting in values:
+            axis.plot([split(setting)[0]], [fmean(values[setting].values())], shape, **style)

@@ -9,7 +9,7 @@ import numpy as np
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import per_seed
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
-from recombine.analysis.repair import LONGER, TOKENIZER
+from recombine.analysis.repair import FAST, LONGER, TOKENIZER
 from recombine.analysis.table import Table
 from recombine.plots.calibrated import all_levels
 from recombine.plots.scene_pictures import cut
@@ -37,10 +37,11 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
 
 
 def seed_by_seed(rows: Table, folder: Path) -> list[Figure]:
-    """Of the composition furthest away, without variants trained longer or on a shared tokenizer;
-    nothing where a sheet is not on disk."""
+    """Of the composition furthest away, without variants trained longer, at another rate or on a
+    shared tokenizer; nothing where a sheet is not on disk."""
     accuracies = rows.where(kind="accuracy", probe=PAPER)
-    of_seeds = [v for v in accuracies.unique("variant") if TOKENIZER not in v and LONGER not in v]
+    others = (TOKENIZER, LONGER, FAST)
+    of_seeds = [v for v in accuracies.unique("variant") if not any(word in v for word in others)]
     if not of_seeds:
         return []
     accuracies = accuracies.filter(pl.col("variant").is_in(of_seeds))

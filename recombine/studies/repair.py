@@ -11,7 +11,8 @@ layers do better than one.
 
 Seeds differ more than variants do, and a seed has a tokenizer of its own. A variant such as "jepa,
 tokenizer 2" takes that of seed 2 for all seeds: is it the tokenizer that decides? In the paper the
-rise comes late, its best at 32,000 updates: "jepa, longer" has 24,000 in place of 8,000.
+rise comes late, its best at 32,000 updates: "jepa, longer" has 24,000 in place of 8,000. At ten
+times the rate MaskGIT fails with all labels too: "jepa, all labels, rate 1e-3" is trained there.
 
 At every checkpoint the parts of the loss are kept, and how much the predicted states differ from
 picture to picture: after a collapse they would not.
@@ -23,7 +24,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from recombine.analysis import repair as claims
-from recombine.analysis.repair import LONGER, TOKENIZER
+from recombine.analysis.repair import FAST, LONGER, TOKENIZER
 from recombine.config import UsageError, config
 from recombine.objectives.jepa import Jepa
 from recombine.objectives.masked import Masked
@@ -52,7 +53,14 @@ class Repair:
     variants: tuple[str, ...] = LOSSES
 
     def recipes(self) -> dict[str, Recipe]:
-        recipe = self.base.variant("maskgit, dropout")
+        dropped = self.losses("maskgit, dropout")
+        made = dropped | {n + LONGER: longer(recipe) for n, recipe in dropped.items()}
+        fast = self.losses("maskgit, rate 1e-3, clipped")
+        return made | {n + FAST: recipe for n, recipe in fast.items()}
+
+    def losses(self, variant: str) -> dict[str, Recipe]:
+        """Each of LOSSES, with more layers than a variant of `calibrated` has."""
+        recipe = self.base.variant(variant)
         deeper = replace(recipe.net.transformer, depth=self.depth)
         plain = replace(
             recipe,
@@ -61,8 +69,7 @@ class Repair:
         )
         losses = dict(zip(LOSSES, (None, self.several, self.one), strict=True))
         head = self.base.maskgit
-        made = {n: replace(plain, objective=Masked(head, jepa=j)) for n, j in losses.items()}
-        return made | {n + LONGER: longer(recipe) for n, recipe in made.items()}
+        return {n: replace(plain, objective=Masked(head, jepa=j)) for n, j in losses.items()}
 
     def runs(self, seeds: int) -> dict[tuple[str, int], Recipe]:
         """On the tokenizer of one seed there are no networks of seeds whose tokenizers are so
@@ -83,10 +90,11 @@ class Repair:
 def own_tokenizer(variant: str) -> tuple[str, int | None]:
     """Its loss, and the seed whose tokenizer it has if one is named."""
     loss, words, seed = variant.partition(TOKENIZER)
-    if loss.removesuffix(LONGER) not in LOSSES or (words and not seed.isdecimal()):
+    known = {name + ending for name in LOSSES for ending in ("", LONGER, FAST)}
+    if loss not in known or (words and not seed.isdecimal()):
         raise UsageError(
             f"variants: {variant!r} is none of {', '.join(LOSSES)}, or one of them and "
-            "', longer', ', tokenizer 2' or that of another seed"
+            f"'{LONGER}', '{FAST}', ', tokenizer 2' or that of another seed"
         )
     return loss, int(seed) if words else None
 
