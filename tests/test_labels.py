@@ -388,6 +388,7 @@ def test_the_papers_numbers_stand_beside_ours():
 def test_the_best_setting_is_shown_with_the_loss_and_the_accuracy_of_each():
     measured = CLAIMS["G18"].measure(Table(searched(0.82))).measured
     assert measured == {
+        "families": "dit",
         "diverged": "none",
         "dit, best": "0.001, not clipped",
         "dit, 0.0001, not clipped, held-out loss": 2.0,

@@ -51,9 +51,12 @@ def no_family_is_held_back(rows: Table) -> Finding:
     Expected: seen, with the best rate and clipping by held-out loss less with those used, <= 0.1
     for every family; late means, oracle"""
     families, parts = families_of(rows), []
-    shown: Measured = {"diverged": "; ".join(diverged_of(rows)) or "none"}
     if not families:
         raise LookupError("no held-out loss was measured")
+    shown: Measured = {
+        "families": ", ".join(families),
+        "diverged": "; ".join(diverged_of(rows)) or "none",
+    }
     for family, settings in families.items():
         if USED not in settings:
             raise LookupError(f"{family} was not trained with {USED}")
