@@ -158,12 +158,20 @@ def reaches() -> Table:
 
 
 def searched() -> Table:
-    """A family with two rates and two seeds; the second rate has the lower held-out loss."""
+    """A family with two rates and two seeds; the second rate has the lower held-out loss, reads
+    higher on what was seen, lower at level 1 and not at all at level 2."""
     rows = []
     for (rate, seen, loss), seed in product(((0.0001, 0.7, 0.5), (0.001, 0.9, 0.2)), (0, 1)):
         about = {"variant": f"dit, {rate:g}, not clipped", "seed": seed, "step": 1}
         rows.append({"kind": "held-out loss", "loss": loss + 0.1 * seed, **about})
-        rows.append({"kind": "accuracy", "probe": "oracle", "level": 0, "joint": seen, **about})
+        levels = (
+            ("oracle", 0, seen),
+            ("paper", 1, 1 - seen),
+            ("paper", 2, 0.8 if rate < 1e-3 else 0),
+        )
+        for probe, level, joint in levels:
+            read = {"probe": probe, "level": level, "joint": round(joint, 3)}
+            rows.append({"kind": "accuracy", **read, **about})
     return Table(rows)
 
 
@@ -419,9 +427,12 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
         {"title": "DiT", "lines": [
             ("not clipped", [1e-4, 1e-3], [0.55, 0.25]), ("", [1e-4] * 2, [0.5, 0.6]),
             ("", [1e-3] * 2, [0.2, 0.3]), ("", [1e-3], [0.25]), ("", [1e-4], [0.55])]},
-        {"labels": ("learning rate", "seen"), "scales": ("log", "linear"), "lines": [
-            ("not clipped", [1e-4, 1e-3], [0.7, 0.9]), ("", [1e-4] * 2, [0.7] * 2),
-            ("", [1e-3] * 2, [0.9] * 2), ("", [1e-3], [0.9]), ("", [1e-4], [0.7])]},
+        *({"labels": (x, name), "scales": ("log", "linear"), "lines": [
+            ("not clipped", [1e-4, 1e-3], [low, high]), ("", [1e-4] * 2, [low] * 2),
+            ("", [1e-3] * 2, [high] * 2), ("", [1e-3], [high]), ("", [1e-4], [low])]}
+          for x, name, low, high in (
+              ("", "seen", 0.7, 0.9), ("", "level 1", 0.3, 0.1),
+              ("learning rate", "level 2", 0.8, 0.0))),
     ]),
     "pixels": (features.locality, (feature_rows(),), [
         {"limits": (0.17, 0.83, 0, 1.02), "labels": ("noise level t", "share nearby"), "lines": [

@@ -26,6 +26,7 @@ from recombine.nets.transformer import TransformerConfig
 from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.solvers import Euler
 from recombine.pipeline.job import Work, described, digest_of
+from recombine.plots.optimizers import samples
 from recombine.plots.repair import seed_by_seed
 from recombine.plots.sheets import sheet_path
 from recombine.rng import seeded
@@ -229,6 +230,38 @@ def test_samples_are_shown_seed_by_seed_where_every_sheet_is_there(tmp_path):
     assert seed_by_seed(with_paper_probe(Table(rows)), figures) == []
 
 
+def test_unseen_combinations_are_shown_by_rate_where_every_sheet_is_there(tmp_path):
+    """Every line of a sheet has a shade of its own; seen combinations are left out."""
+    codes = {"000": 0, "011": 1, "111": 2}
+    rows = searched(0.82) + [
+        {"kind": "accuracy", "probe": "oracle", "variant": v, "seed": s, "step": 1, "joint": 0.5,
+         "composition": c, "level": level}
+        for v in (USED, OTHER) for s in (0, 1) for c, level in codes.items()
+    ]  # fmt: skip
+    rows = [{"composition": "000", **row} if row["kind"] == "accuracy" else row for row in rows]
+    rows = [row for row in rows if row.get("composition", "000") in codes]
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    (tmp_path / "samples").mkdir()
+    pixels = np.repeat(np.uint8([[[40]], [[120]], [[200]]]), 4, axis=0).repeat(32, 1).repeat(3, 2)
+    for variant in (USED, OTHER):
+        Image.fromarray(pixels).save(sheet_path(figures, variant, 0, 1), lossless=True)
+    with patch("recombine.plots.style.save") as saved:
+        assert [f.name for f in samples(Table(rows), figures)] == ["samples"]
+    axes = saved.call_args[0][0].axes
+    assert [a.get_title("left") for a in axes] == [
+        "DiT, 0.0001, not clipped",
+        "DiT, 0.001, not clipped",
+    ]
+    for axis in axes:
+        shown = axis.images[0].get_array()
+        assert shown.shape == (8, 16, 3)
+        assert (shown[:4] == 120).all()
+        assert (shown[4:] == 200).all()
+    sheet_path(figures, OTHER, 0, 1).unlink()
+    assert samples(Table(rows), figures) == []
+
+
 def on_tokenizers(first: float, second: float) -> list:
     """Of seeds 2 and 4, the first composes on its own tokenizer; networks of other seeds on both."""
     own = rows_of({"jepa": [0.0, 0.0, 0.4, 0.0, 0.0]})
@@ -396,6 +429,16 @@ def test_the_best_setting_is_shown_with_the_loss_and_the_accuracy_of_each():
         "dit, 0.001, not clipped, held-out loss": 1.0,
         "dit, 0.001, not clipped, seen": pytest.approx(0.82),
     }
+
+
+def test_unseen_levels_stand_beside_each_setting_and_have_no_part_in_the_choice():
+    rows = searched(0.82)
+    for variant, height in ((USED, 0.9), (OTHER, 0.0)):
+        rows += accuracy_rows({variant: height}, probes=PAPER[:2], seen=0.8)
+    measured = CLAIMS["G18"].measure(Table(rows)).measured
+    assert measured["dit, best"] == "0.001, not clipped"
+    read = {k: v for k, v in measured.items() if "level 2" in k}
+    assert read == {f"{v}, level 2": pytest.approx(y) for v, y in ((USED, 0.9), (OTHER, 0.0))}
 
 
 def test_the_held_out_loss_is_that_of_the_last_step():

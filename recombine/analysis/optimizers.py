@@ -1,10 +1,12 @@
 """Which rate and clipping suit a family best, by the loss on held-out pictures of what it has seen."""
 
+from contextlib import suppress
 from statistics import fmean
 
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate_difference
 from recombine.analysis.levels import per_seed, same_seeds
+from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 
 USED = "0.0001, not clipped"
@@ -76,4 +78,17 @@ def beside(rows: Table, family: str, settings: dict[str, str], best: str) -> Mea
         shown[f"{variant}, held-out loss"] = fmean(held_out(rows, variant).values())
         seen = per_seed(rows, variant, 0, probe="oracle")
         shown[f"{variant}, seen"] = fmean(seen.values())
+        shown |= unseen(rows, variant)
     return shown
+
+
+def unseen(rows: Table, variant: str) -> Measured:
+    """Late means of the levels that have no part in the choice, by the paper's probe; nothing where
+    it did not read."""
+    with suppress(LookupError):
+        read = with_paper_probe(rows)
+        return {
+            f"{variant}, level {level}": fmean(per_seed(read, variant, level, probe=PAPER).values())
+            for level in (1, 2)
+        }
+    return {}

@@ -1,22 +1,69 @@
-"""The figure of `optimizers`: held-out loss and what is read of every level, by rate."""
+"""The figures of `optimizers`: held-out loss and what is read of every level, by rate; and
+samples."""
 
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
+from recombine.analysis.frames import pl
 from recombine.analysis.levels import per_seed
 from recombine.analysis.optimizers import USED, best_setting, families_of, held_out
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.locality import log_ticks
+from recombine.plots.scene_pictures import cut
+from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, INK, Figure, canvas, display
 
+SHOWN = 4
+"""Samples of a combination."""
 LEVELS = (("seen", 0, "oracle"), ("level 1", 1, PAPER), ("level 2", 2, PAPER))
 """What is shown below the loss, and by which probe."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    return [by_rate(with_paper_probe(rows), folder)]
+    return [by_rate(with_paper_probe(rows), folder), *samples(rows, folder)]
+
+
+def samples(rows: Table, folder: Path) -> list[Figure]:
+    """Of the compositions that lack a seen neighbour, in the first seed; nothing where a sheet is not
+    on disk."""
+    scored = rows.where(kind="accuracy")
+    codes, seed = sorted(scored.unique("composition")), min(scored.unique("seed"))
+    unseen = sorted(scored.filter(pl.col("level") > 0).unique("composition"))
+    families = families_of(rows)
+    sheets = {
+        (family, setting): sheet_path(folder, variant, seed, max(scored.unique("step")))
+        for family, settings in families.items()
+        for setting, variant in settings.items()
+    }
+    if not all(path.is_file() for path in sheets.values()):
+        return []
+    figure = Figure(
+        "samples",
+        "Samples of unseen combinations, by rate and clipping",
+        f"Seed {seed}, at the end of training, all labels given. Lines from above: {', '.join(unseen)} "
+        "(shape, colour, size: 0 is circle, red, large, 1 triangle, blue, small); the last is level 2.",
+    )
+    most = max(map(len, families.values()))
+    size = (1.75 * most + 0.4, (0.44 * len(unseen) + 0.4) * len(families))
+    with canvas(folder, figure, len(families), most, size=size, squeeze=False) as axes:
+        for line, (family, settings) in zip(axes, families.items(), strict=True):
+            for axis in line:
+                axis.axis("off")
+            for axis, setting in zip(line, settings, strict=False):
+                sheet = sheets[family, setting]
+                cells = [
+                    [cut(sheet, len(codes), codes.index(c), k) for k in range(SHOWN)]
+                    for c in unseen
+                ]
+                axis.imshow(
+                    np.concatenate([np.concatenate(c, 1) for c in cells]), interpolation="nearest"
+                )
+                axis.set_title(f"{display(family)}, {setting}", fontsize=7)
+    return [figure]
 
 
 def by_rate(rows: Table, folder: Path) -> Figure:
