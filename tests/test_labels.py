@@ -173,7 +173,7 @@ def test_only_the_auxiliary_loss_differs():
         assert longer.train == replace(plain.train, steps=calibrated.LONGER)
         assert replace(longer, train=plain.train, evaluation=plain.evaluation) == recipes[name]
         fast = recipes[name + repair.FAST]
-        assert fast.train == replace(plain.train, lr=1e-3, clip=1.0)
+        assert fast.train == replace(plain.train, lr=1e-3)
         assert fast.conditioning == replace(plain.conditioning, dropout=0.0)
         same = replace(fast, train=plain.train, conditioning=plain.conditioning)
         assert same == recipes[name]
@@ -316,7 +316,7 @@ def test_pictures_that_lie_in_another_class_are_left_out(tmp_path):
 
 
 def test_a_setting_with_which_training_diverges_is_a_result_of_the_search_alone(tmp_path):
-    recipe = optimizers.settings("smoke").variants()["maskgit, 0.001, not clipped"]
+    recipe = optimizers.settings("smoke").recipes()["maskgit, 0.001, not clipped"]
     recipe = replace(recipe, tokenizer=Pixels(), objective=Diffusion(), net=SMALL)
     recipe = replace(recipe, train=replace(recipe.train, lr=1e30))
     diverging, search = (
@@ -335,7 +335,7 @@ def test_a_setting_with_which_training_diverges_is_a_result_of_the_search_alone(
 
 
 def test_held_out_pictures_are_none_of_training_and_their_loss_the_same_at_every_step(tmp_path):
-    recipe = optimizers.settings("smoke").variants()["maskgit, 0.001, clipped at 1"]
+    recipe = optimizers.settings("smoke").recipes()["maskgit, 0.001, clipped at 1"]
     recipe = replace(recipe, tokenizer=Pixels(), objective=Diffusion(), net=SMALL)
     model = Model(recipe, Work(ModelRun(recipe), tmp_path, Runtime(torch.device("cpu"))))
     (first,), (again,) = model.held_out_loss(), model.held_out_loss()
@@ -429,6 +429,58 @@ def test_the_best_setting_is_shown_with_the_loss_and_the_accuracy_of_each():
         "dit, 0.001, not clipped, held-out loss": 1.0,
         "dit, 0.001, not clipped, seen": pytest.approx(0.82),
     }
+
+
+APART = {"maskgit": 0.02, "givt": 0.8, "mar": 0.8, "dit": 0.8}
+
+
+def searched_apart(fast: dict, slow: dict, best: float) -> list:
+    """All families at two rates; `best` has the lower held-out loss."""
+    named = {f"{f}, 0.001, not clipped": y for f, y in fast.items()}
+    named |= {f"{f}, 0.0001, not clipped": y for f, y in slow.items()}
+    rows = accuracy_rows(named, probes=PAPER, seen=0.8)
+    for variant, seed in product(named, range(5)):
+        loss = 1.0 if f", {best:g}," in variant else 2.0
+        about = {"kind": "held-out loss", "variant": variant, "seed": seed, "step": 1}
+        rows.append(about | {"loss": loss})
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("fast", "slow", "best", "at_one_rate", "each_at_its_best"),
+    [
+        (APART, dict.fromkeys(APART, 0.6), 1e-3, "supported", "supported"),
+        (APART, dict.fromkeys(APART, 0.6), 1e-4, "supported", "inconclusive"),
+        (APART | {"givt": 0.1}, APART, 1e-4, "partly supported", "supported"),
+    ],
+)
+def test_families_are_told_apart_at_one_rate_and_each_at_its_best(
+    fast, slow, best, at_one_rate, each_at_its_best
+):
+    rows = searched_apart(fast, slow, best)
+    assert verdict(optimizers.STUDY, "G23", rows) == at_one_rate
+    assert verdict(optimizers.STUDY, "G24", rows) == each_at_its_best
+    without = [row for row in rows if not row["variant"].startswith("mar")]
+    for name in ("G23", "G24"):
+        assert verdict(optimizers.STUDY, name, without) == "not measured"
+    chosen = CLAIMS["G24"].measure(Table(rows)).measured["mar, best"]
+    assert chosen.startswith(f"mar, {best:g},")
+
+
+def test_settings_with_fewer_seeds_than_others_are_not_compared():
+    rows = searched_apart(APART, APART, 1e-3)
+    few = [row for row in rows if row["seed"] < 2 or ", 0.001," not in row["variant"]]
+    found = CLAIMS["G24"].measure(Table(few)).measured
+    assert found["dit, best"] == "dit, 0.0001, not clipped", "though its held-out loss is higher"
+
+
+def test_some_settings_may_be_named():
+    every = optimizers.settings("smoke")
+    some = replace(every, variants=("maskgit, 0.001, clipped at 1",))
+    assert some.recipes() == {v: every.recipes()[v] for v in some.variants}
+    assert list(every.recipes()) == list(every.names())
+    with pytest.raises(ValueError, match=r"is none of maskgit, 0\.0001, not clipped"):
+        replace(every, variants=("maskgit, 0.5, not clipped",))
 
 
 def test_unseen_levels_stand_beside_each_setting_and_have_no_part_in_the_choice():

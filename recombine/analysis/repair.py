@@ -19,7 +19,7 @@ LONGER = ", longer"
 """At the end of the name of a variant that was trained with 24,000 updates in place of 8,000."""
 FAST = ", all labels, rate 1e-3"
 """At the end of the name of a variant that is given all labels; ten times the rate, not dropout, keeps
-MaskGIT from composing there (`label-dropout`, G22). Gradients are clipped at 1."""
+MaskGIT from composing there (`label-dropout`, G22)."""
 COLLAPSED = 0.01
 """Below this spread the predicted states say nothing of the picture."""
 DEVIATIONS = (
@@ -32,7 +32,7 @@ DEVIATIONS = (
 )
 AT_RATE = (
     *DEVIATIONS[1:],
-    "all labels given, rate 1e-3, gradients clipped at 1 (the paper's rate is not known)",
+    "all labels given, rate 1e-3 (the paper's rate is not known)",
 )
 
 

@@ -116,7 +116,9 @@ def _joined_facts(facts: list[Row], commit: str) -> Row:
 def _joined_settings(settings: list[Any]) -> Any:
     first = settings[0]
     listed = (key for key in LISTS if isinstance(first, dict) and key in first)
-    joined = {key: list(dict.fromkeys(v for s in settings for v in s[key])) for key in listed}
+    joined = {
+        key: list(dict.fromkeys(v for s in settings for v in s.get(key, ()))) for key in listed
+    }
     return first | joined if joined else first
 
 

@@ -55,7 +55,7 @@ class Repair:
     def recipes(self) -> dict[str, Recipe]:
         dropped = self.losses("maskgit, dropout")
         made = dropped | {n + LONGER: longer(recipe) for n, recipe in dropped.items()}
-        fast = self.losses("maskgit, rate 1e-3, clipped")
+        fast = self.losses("maskgit, rate 1e-3")
         return made | {n + FAST: recipe for n, recipe in fast.items()}
 
     def losses(self, variant: str) -> dict[str, Recipe]:
