@@ -467,6 +467,17 @@ def test_families_are_told_apart_at_one_rate_and_each_at_its_best(
     assert chosen.startswith(f"mar, {best:g},")
 
 
+def test_the_best_checkpoint_stands_beside_the_late_mean():
+    rows = searched(0.82) + [
+        row | {"step": step}
+        for step, height in ((1, 0.2), (2, 0.9), (3, 0.1), (4, 0.1))
+        for row in accuracy_rows({USED: height, OTHER: height}, probes=PAPER[:2], seen=0.8)
+    ]
+    measured = CLAIMS["G18"].measure(Table(rows)).measured
+    shown = [measured[f"{USED}, level 2{word}"] for word in ("", ", best")]
+    assert shown == pytest.approx([0.1, 0.9])
+
+
 def test_settings_with_fewer_seeds_than_others_are_not_compared():
     rows = searched_apart(APART, APART, 1e-3)
     few = [row for row in rows if row["seed"] < 2 or ", 0.001," not in row["variant"]]
@@ -489,7 +500,7 @@ def test_unseen_levels_stand_beside_each_setting_and_have_no_part_in_the_choice(
         rows += accuracy_rows({variant: height}, probes=PAPER[:2], seen=0.8)
     measured = CLAIMS["G18"].measure(Table(rows)).measured
     assert measured["dit, best"] == "0.001, not clipped"
-    read = {k: v for k, v in measured.items() if "level 2" in k}
+    read = {k: v for k, v in measured.items() if k.endswith("level 2")}
     assert read == {f"{v}, level 2": pytest.approx(y) for v, y in ((USED, 0.9), (OTHER, 0.0))}
 
 

@@ -4,12 +4,21 @@ MaskGIT was known with all settings and GIVT with four, one seed each, and of sm
 layers, rate 1e-3) two seeds of MaskGIT and DiT and one of GIVT."""
 
 from contextlib import suppress
+from itertools import product
 from statistics import fmean
 
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate_difference
-from recombine.analysis.levels import at_level, gain_of, has_learned, per_seed, same_seeds
+from recombine.analysis.levels import (
+    at_level,
+    best,
+    gain_of,
+    has_learned,
+    late,
+    per_seed,
+    same_seeds,
+)
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.paper_probe import beside as papers_beside
 from recombine.analysis.table import Table
@@ -80,18 +89,18 @@ def no_family_is_held_back(rows: Table) -> Finding:
     for family, settings in families.items():
         if USED not in settings:
             raise LookupError(f"{family} was not trained with {USED}")
-        best = best_setting(rows, settings)
-        pair = [per_seed(rows, settings[s], 0, probe="oracle") for s in (best, USED)]
+        chosen = best_setting(rows, settings)
+        pair = [per_seed(rows, settings[s], 0, probe="oracle") for s in (chosen, USED)]
         same_seeds(*pair)
         lost = rate_difference(*(list(values.values()) for values in pair))
         parts.append(Part(f"{family}, seen, best less used", lost, high=LITTLE))
-        shown |= beside(rows, family, settings, best)
+        shown |= beside(rows, family, settings, chosen)
     return Finding(tuple(parts), shown)
 
 
-def beside(rows: Table, family: str, settings: dict[str, str], best: str) -> Measured:
+def beside(rows: Table, family: str, settings: dict[str, str], chosen: str) -> Measured:
     """The best setting, and both numbers of every one."""
-    shown: Measured = {f"{family}, best": best}
+    shown: Measured = {f"{family}, best": chosen}
     for variant in settings.values():
         shown[f"{variant}, held-out loss"] = fmean(held_out(rows, variant).values())
         seen = per_seed(rows, variant, 0, probe="oracle")
@@ -101,14 +110,15 @@ def beside(rows: Table, family: str, settings: dict[str, str], best: str) -> Mea
 
 
 def unseen(rows: Table, variant: str) -> Measured:
-    """Late means of the levels that have no part in the choice, by the paper's probe; nothing where
-    it did not read."""
+    """Late means and best checkpoints of the levels that have no part in the choice, by the paper's
+    probe; nothing where it did not read."""
     with suppress(LookupError):
         read = with_paper_probe(rows)
-        return {
-            f"{variant}, level {level}": fmean(per_seed(read, variant, level, probe=PAPER).values())
-            for level in (1, 2)
-        }
+        shown: Measured = {}
+        for level, (word, summary) in product((1, 2), (("", late), (", best", best))):
+            each = per_seed(read, variant, level, summary, PAPER)
+            shown[f"{variant}, level {level}{word}"] = fmean(each.values())
+        return shown
     return {}
 
 
@@ -134,9 +144,10 @@ def categories_fail_at_their_best(rows: Table) -> Finding:
     families = families_of(rows)
     if missing := [family for family in FAMILIES if family not in families]:
         raise LookupError(f"no held-out loss of {missing[0]} was measured")
-    best = {f: families[f][best_setting(rows, families[f])] for f in FAMILIES}
-    found = tells_apart(rows, best)
-    return Finding(found.parts, {f"{f}, best": v for f, v in best.items()} | found.measured)
+    chosen = {f: families[f][best_setting(rows, families[f])] for f in FAMILIES}
+    found = tells_apart(rows, chosen)
+    shown: Measured = {f"{f}, best": v for f, v in chosen.items()}
+    return Finding(found.parts, shown | found.measured)
 
 
 def tells_apart(rows: Table, variants: dict[str, str]) -> Finding:
