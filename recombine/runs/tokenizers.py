@@ -2,6 +2,7 @@
 say of real pictures that were encoded and decoded. No model on top of a tokenizer can do better."""
 
 from dataclasses import field
+from functools import lru_cache
 from itertools import permutations
 
 import torch
@@ -58,7 +59,7 @@ class TokenizerRun(Task):
 
     def sample(self, count: int, rng: torch.Generator) -> Float[Tensor, "b c h w"]:
         """Pictures of its compositions, each as often as any other."""
-        table = torch.tensor(self.compositions, device=rng.device)
+        table = on_device(self.compositions, rng.device)
         index = table[torch.randint(len(table), (count,), generator=rng, device=rng.device)]
         return self.world.render(index, rng).images
 
@@ -86,6 +87,12 @@ class TokenizerRun(Task):
         return codec_of(
             net, self.sample(STATISTICS, seeded("statistics", device=work.runtime.device))
         )
+
+
+@lru_cache(maxsize=64)
+def on_device(compositions: tuple[Composition, ...], device: torch.device) -> Int[Tensor, "n k"]:
+    """Copied once: a copy in every update would wait for the GPU to finish the one before."""
+    return torch.tensor(compositions, device=device)
 
 
 def reconstruction(net: AutoencoderNet, images: Tensor, draw: Tensor) -> Float[Tensor, "b"]:
