@@ -13,7 +13,7 @@ from numbers_as_text import number, shown
 
 TEXTS = (
     "**Label dropout lowers composition, in models of categories and of continuous values.** In our best "
-    "guess of paper A's setting, each label left out of a tenth of the training pictures lowers level-2 "
+    "guess of paper A's setting, at a rate of 1e-4, each label left out of a tenth of the training pictures lowers level-2 "
     "accuracy by the paper's linear probe in MaskGIT by [G7: maskgit - maskgit, dropout, level 2] ([G7]), "
     "in DiT by [G8: dit - dit, dropout, level 2] ([G8]), in MAR by [G9: mar - mar, dropout], in GIVT by "
     "[G9: givt - givt, dropout]. All labels left out at once do less harm in the mean of three seeds "
@@ -23,8 +23,9 @@ TEXTS = (
     "1e-4 MaskGIT reaches [D1: maskgit, level 2] ([D1]; paper: [G6: paper_maskgit]), DiT [G10: dit, level "
     "2] ([G10]; paper: [G10: paper_dit]). At 1e-3, where its loss on held-out pictures of seen combinations "
     "is lower, MaskGIT reaches [G18: maskgit, 0.001, not clipped, level 2] (one seed; [G18]; the other "
-    "families are to be run: [G23]). In five small models at that rate it reaches [rates-laptop: MaskGIT], "
-    "GIVT [rates-laptop: GIVT], MAR [rates-laptop: MAR], DiT [rates-laptop: DiT] (laptop scale). "
+    "families are to be run, [G23]). In small models at that rate (five seeds, laptop scale) MaskGIT "
+    "reaches [rates-laptop: MaskGIT], GIVT [rates-laptop: GIVT], MAR [rates-laptop: MAR], DiT "
+    "[rates-laptop: DiT]: the paper's order. "
     "[More](docs/pictures.md)",
     "**With paper A's auxiliary loss fewer of MaskGIT's attention heads respond to several factors; it "
     "does not make MaskGIT compose reliably.** The share of such heads falls by [D8: share of "

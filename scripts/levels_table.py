@@ -21,10 +21,19 @@ def lines(rows: Table, corner: str) -> list[list[str]]:
     levels = {v: [per_seed(read, v, k, probe=PAPER) for k in (0, 1, 2)] for v in variants}
     seeds = sorted(set().union(*(level[2] for level in levels.values())))
     heads = ["seen", "level 1", *(f"seed {s}" for s in seeds), "mean [95 % interval]", "oracle"]
-    return [[corner, *heads], *(line(read, v, levels[v], seeds) for v in variants)]
+    named = without_ending(variants)
+    return [[corner, *heads], *(line(read, v, named[v], levels[v], seeds) for v in variants)]
 
 
-def line(rows: Table, variant: str, levels: list[dict[int, float]], seeds: list[int]) -> list[str]:
+def without_ending(variants: list[str]) -> dict[str, str]:
+    """Names as tables show them, less what stands after the first comma where it is the same."""
+    endings = {v.partition(", ")[2] for v in variants}
+    return {v: display(v if len(endings) > 1 else v.partition(", ")[0]) for v in variants}
+
+
+def line(
+    rows: Table, variant: str, name: str, levels: list[dict[int, float]], seeds: list[int]
+) -> list[str]:
     first = [f"{fmean(level.values()):.2f}" for level in levels[:2]]
     second = levels[2]
     each = [f"{second[seed]:.2f}" if seed in second else "" for seed in seeds]
@@ -33,7 +42,7 @@ def line(rows: Table, variant: str, levels: list[dict[int, float]], seeds: list[
         f" [{found.low:.2f}, {found.high:.2f}]" if found.interval else ""
     )
     oracle = fmean(per_seed(rows, variant, 2, probe="oracle").values())
-    return [display(variant), *first, *each, mean, f"{oracle:.2f}"]
+    return [name, *first, *each, mean, f"{oracle:.2f}"]
 
 
 if __name__ == "__main__":
