@@ -55,7 +55,7 @@ def test_averaging_keeps_level_2_or_not(averaged, seen, expected):
 
 
 def test_what_stands_beside_it_for_every_variant():
-    rows = rows_of({"dit": FALLS, "dit, averaged": STAYS, "dit, rate 3e-4": FALLS}, seeds=2)
+    rows = rows_of({"dit": FALLS, "dit, averaged": STAYS, "dit, lr 3e-4": FALLS}, seeds=2)
     found = averaging_keeps_level_two.measure(rows)
     assert [(name, low) for name, low, *_ in regions(found)] == [
         ("dit, averaged - dit, level 2", 0.1),
@@ -63,7 +63,7 @@ def test_what_stands_beside_it_for_every_variant():
         ("dit, seen", 0.7),
         ("dit, averaged, seen", 0.7),
     ]
-    assert found.measured["dit, rate 3e-4, early"] == pytest.approx(0.8)
+    assert found.measured["dit, lr 3e-4, early"] == pytest.approx(0.8)
     assert found.measured["dit, averaged, late, oracle"] == pytest.approx(0.8)
     lost = rows_of({"dit": FALLS, "dit, averaged": STAYS})
     fewer = Table([r for r in lost if r["variant"] == "dit" or r["seed"] < 4])
@@ -81,7 +81,7 @@ def test_one_thing_differs_at_a_time_and_the_first_is_a_run_of_label_dropout():
         for name, r in made.items()
     }  # fmt: skip
     assert changed == {
-        "": set(), "averaged": {"ema"}, "decayed": {"decay"}, "rate 3e-4": {"lr"},
+        "": set(), "averaged": {"ema"}, "decayed": {"decay"}, "lr 3e-4": {"lr"},
         "clipped": {"clip"}, "longer": {"steps"},
     }  # fmt: skip
     for recipe in made.values():

@@ -391,7 +391,7 @@ SEEN = (0.7, 1.0, True)
                 *((f"{v}, seen", *SEEN) for v in ORDER),
             ],
         ),
-        ("G18", searched(0.82), [("dit, seen, best less used", -math.inf, 0.1, False)]),
+        ("G18", searched(0.82), [("dit, seen, best - used", -math.inf, 0.1, False)]),
     ],
 )
 def test_regions_are_those_that_were_written_down(id, rows, expected):

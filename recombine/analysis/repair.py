@@ -17,8 +17,8 @@ TOKENIZER = ", tokenizer "
 """In the name of a variant, before the seed whose tokenizer all of its networks have."""
 LONGER = ", longer"
 """At the end of the name of a variant that was trained with 24,000 updates in place of 8,000."""
-FAST = ", all labels, rate 1e-3"
-"""At the end of the name of a variant that is given all labels; ten times the rate, not dropout, keeps
+FAST = ", all labels, lr 1e-3"
+"""At the end of the name of a variant that is given all labels; ten times the learning rate, not dropout, keeps
 MaskGIT from composing there (`label-dropout`, G22)."""
 COLLAPSED = 0.01
 """Below this spread the predicted states say nothing of the picture."""
@@ -32,7 +32,7 @@ DEVIATIONS = (
 )
 AT_RATE = (
     *DEVIATIONS[1:],
-    "all labels given, rate 1e-3 (the paper's rate is not known)",
+    "all labels given, learning rate 1e-3 (the paper's is not known)",
 )
 
 

@@ -26,7 +26,7 @@ SERIES = (
     (", guidance", "all labels left out in 10 %", CYCLE[2]),
     (", apart", "all labels, no overlapping sizes", CYCLE[5]),
     (", longer", "all labels, 24,000 updates", CYCLE[6]),
-    (", rate 1e-3", "all labels, ten times the rate", CYCLE[7]),
+    (", lr 1e-3", "all labels, ten times the rate", CYCLE[7]),
     (", ddpm", "all labels, DDPM", CYCLE[3]),
     (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
 )

@@ -72,8 +72,9 @@ def by_rate(rows: Table, folder: Path) -> Figure:
         "Learning rate and clipping, all labels given",
         "Above: the loss on held-out pictures of seen compositions, each family in its own unit. "
         "Below, late means: seen accuracy by the oracle, levels 1 and 2 by the paper's linear probe "
-        "(the mean over its seeds). Dots are seeds; a ring is the setting with the lowest loss, a "
-        "square the one that `label-dropout` uses. Unseen levels have no part in the choice.",
+        "(the mean over its seeds). Dots are seeds; a ring is the setting with the lowest loss of those "
+        "that were run, a square the one that `label-dropout` uses. Unseen levels have no part in the "
+        "choice. Sizes overlap: of real pictures of seen compositions the oracle reads 0.80.",
     )
     families = families_of(rows)
     size = (2.6 * len(families) + 1.6, 2.0 * (1 + len(LEVELS)) + 0.6)

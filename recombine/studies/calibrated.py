@@ -20,7 +20,7 @@ After a family and a comma stands what differs:
 - apart: no picture that is nearer to another class is trained on;
 - longer: 24,000 updates in place of 8,000;
 - decayed: the rate falls to nothing;
-- rate 3e-4, rate 1e-3: three and ten times the rate;
+- lr 3e-4, lr 1e-3: three and ten times the learning rate;
 - averaged, clipped: weights are averaged (EMA), gradients clipped at 1;
 - ddpm: the authors' diffusion; noise is predicted, linear betas, 500 steps, all of them sampled;
 - weak signal: the same with latents of a tenth of the noise, as where those of a VQGAN are not
@@ -144,8 +144,8 @@ CHANGES = {
     "apart": apart,
     "longer": longer,
     "decayed": partial(trained, decay="linear"),
-    "rate 3e-4": partial(trained, lr=3e-4),
-    "rate 1e-3": partial(trained, lr=1e-3),
+    "lr 3e-4": partial(trained, lr=3e-4),
+    "lr 1e-3": partial(trained, lr=1e-3),
     "averaged": partial(trained, ema=0.999),
     "clipped": partial(trained, clip=1.0),
     "ddpm": ddpm,

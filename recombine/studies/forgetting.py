@@ -4,7 +4,7 @@ In `label-dropout` level 2 changes from one checkpoint to the next while accurac
 compositions stays, and by the paper's probe it is often higher early than late; so it is in the
 paper's curves. By the oracle it falls in few runs, so a part of the fall may be the probe's. Here DiT is
 trained as there, with one thing changed at a time: weights averaged over updates (`averaged`), a
-rate that falls to nothing (`decayed`), three times the rate (`rate 3e-4`), clipped gradients
+rate that falls to nothing (`decayed`), three times the rate (`lr 3e-4`), clipped gradients
 (`clipped`), 24,000 updates (`longer`). If single updates undo what was learned, averaging keeps it;
 if training moves away from it, averaging does not.
 
@@ -24,7 +24,7 @@ class Forgetting(LabelDropout):
     """`variants`: families, and after a comma what differs, in the names of `calibrated`."""
 
     variants: tuple[str, ...] = (
-        "dit", "dit, averaged", "dit, decayed", "dit, rate 3e-4", "dit, clipped", "dit, longer",
+        "dit", "dit, averaged", "dit, decayed", "dit, lr 3e-4", "dit, clipped", "dit, longer",
     )  # fmt: skip
 
 

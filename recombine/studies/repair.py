@@ -12,7 +12,7 @@ layers do better than one.
 Seeds differ more than variants do, and a seed has a tokenizer of its own. A variant such as "jepa,
 tokenizer 2" takes that of seed 2 for all seeds: is it the tokenizer that decides? In the paper the
 rise comes late, its best at 32,000 updates: "jepa, longer" has 24,000 in place of 8,000. At ten
-times the rate MaskGIT fails with all labels too: "jepa, all labels, rate 1e-3" is trained there.
+times the learning rate MaskGIT fails with all labels too (one seed): "jepa, all labels, lr 1e-3" is trained there.
 
 At every checkpoint the parts of the loss are kept, and how much the predicted states differ from
 picture to picture: after a collapse they would not.
@@ -55,7 +55,7 @@ class Repair:
     def recipes(self) -> dict[str, Recipe]:
         dropped = self.losses("maskgit, dropout")
         made = dropped | {n + LONGER: longer(recipe) for n, recipe in dropped.items()}
-        fast = self.losses("maskgit, rate 1e-3")
+        fast = self.losses("maskgit, lr 1e-3")
         return made | {n + FAST: recipe for n, recipe in fast.items()}
 
     def losses(self, variant: str) -> dict[str, Recipe]:
