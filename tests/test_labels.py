@@ -454,7 +454,7 @@ def searched_apart(fast: dict, slow: dict, best: float) -> list:
         (APART | {"givt": 0.1}, APART, 1e-4, "partly supported", "supported"),
     ],
 )
-def test_families_are_told_apart_at_one_rate_and_each_at_its_best(
+def test_families_differ_at_one_rate_and_each_at_its_best(
     fast, slow, best, at_one_rate, each_at_its_best
 ):
     rows = searched_apart(fast, slow, best)

@@ -424,6 +424,17 @@ def test_a_signal_to_a_worker_that_is_loading_ends_it_without_a_traceback(tmp_pa
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_a_worker_of_a_command_in_the_background_can_be_interrupted(tmp_path):
+    """A shell starts such commands with SIGINT ignored, and their children inherit it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        worker = start_worker(tmp_path / "no plan", 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    worker.send_signal(signal.SIGINT)
+    assert worker.wait(120) == 130
+
+
 def test_a_locale_without_utf8_is_no_obstacle(tmp_path):
     plain = {
         "LC_ALL": "C",

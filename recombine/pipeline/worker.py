@@ -227,7 +227,8 @@ def main(arguments: list[str]) -> int:
     if "--with-parent" in arguments:
         stop_with_parent()
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in HELD_BACK:  # shells start background commands with SIGINT ignored
+            signal.signal(number, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
         work(plan, index)
     except KeyboardInterrupt:

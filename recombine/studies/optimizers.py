@@ -6,7 +6,7 @@ with and without clipping, for the same short time. The best setting of a family
 lowest loss on held-out pictures of seen compositions; level 2 has no part in it, and a setting with
 which training diverges is not chosen. If the settings of `label-dropout`, 1e-4 and no clipping,
 leave a family much worse on what it has seen, comparing the families there is not fair. How the
-families differ at level 2 is then asked twice: at one high rate, and each at its own best setting.
+families differ at level 2 is measured twice: at one high rate, and each at its own best setting.
 
 Run: `recombine run optimizers --scale full` (on a GPU), `--scale laptop` (two cores).
 """
