@@ -1,12 +1,13 @@
 """Is every family trained as well as the others, or do the settings favour one?
 
 The same learning rate and clipping need not suit all families: the norms of their gradients differ,
-in the median from 0.4 in DiT to 4 in MaskGIT and 6 in GIVT. Here each family of `label-dropout` is trained with the same few learning rates,
-with and without clipping, for the same short time. The best setting of a family is the one with the
-lowest loss on held-out pictures of seen compositions; level 2 has no part in it, and a setting with
-which training diverges is not chosen. If the settings of `label-dropout`, 1e-4 and no clipping,
-leave a family much worse on what it has seen, comparing the families there is not fair. How the
-families differ at level 2 is measured twice: at one high rate, and each at its own best setting.
+in the median from 0.4 in DiT to 4 in MaskGIT and 6 in GIVT. Here each family of `label-dropout` is
+trained with the same few learning rates, with and without clipping, for the same short time. The
+best setting of a family is the one with the lowest loss on held-out pictures of seen compositions;
+level 2 has no part in it, and a setting with which training diverges is not chosen. If the settings
+of `label-dropout`, 1e-4 and no clipping, leave a family much worse on what it has seen, comparing
+the families there is not fair. How the families differ at level 2 is measured twice: at one high
+learning rate, and each at its own best setting.
 
 Run: `recombine run optimizers --scale full` (on a GPU), `--scale laptop` (two cores).
 """
