@@ -258,6 +258,7 @@ def test_unseen_combinations_are_shown_by_rate_where_every_sheet_is_there(tmp_pa
         assert shown.shape == (8, 16, 3)
         assert (shown[:4] == 120).all()
         assert (shown[4:] == 200).all()
+    assert "small blue circle, small blue triangle" in saved.call_args[0][2].caption
     sheet_path(figures, OTHER, 0, 1).unlink()
     assert samples(Table(rows), figures) == []
 

@@ -16,7 +16,7 @@ TITLES = {
     "": "as in label-dropout",
     "averaged": "weights averaged",
     "decayed": "rate falls to nothing",
-    "lr 3e-4": "three times the rate",
+    "lr 3e-4": "three times the learning rate",
     "clipped": "gradients clipped",
     "longer": "24,000 updates",
 }

@@ -17,6 +17,8 @@ from recombine.plots.scene_pictures import cut
 from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, INK, Figure, canvas, display
 
+VALUES = (("circle", "triangle"), ("red", "blue"), ("large", "small"))
+"""Of the paper's shapes, colours and sizes."""
 SHOWN = 4
 """Samples of a combination."""
 LEVELS = (("seen", 0, "oracle"), ("level 1", 1, PAPER), ("level 2", 2, PAPER))
@@ -25,6 +27,11 @@ LEVELS = (("seen", 0, "oracle"), ("level 1", 1, PAPER), ("level 2", 2, PAPER))
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     return [by_rate(with_paper_probe(rows), folder), *samples(rows, folder)]
+
+
+def name_of(composition: str) -> str:
+    """011 -> small blue circle."""
+    return " ".join(VALUES[i][int(composition[i])] for i in (2, 1, 0))
 
 
 def samples(rows: Table, folder: Path) -> list[Figure]:
@@ -43,9 +50,9 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
         return []
     figure = Figure(
         "samples",
-        "Samples of unseen combinations, by rate and clipping",
-        f"Seed {seed}, at the end of training, all labels given. Lines from above: {', '.join(unseen)} "
-        "(shape, colour, size: 0 is circle, red, large, 1 triangle, blue, small); the last is level 2.",
+        "Samples of unseen combinations, by learning rate and clipping",
+        f"Seed {seed}, at the end of training, all labels given. Lines from above: "
+        f"{', '.join(map(name_of, unseen))}, of which the last is level 2.",
     )
     most = max(map(len, families.values()))
     size = (1.75 * most + 0.4, (0.44 * len(unseen) + 0.4) * len(families))
