@@ -27,7 +27,9 @@ SUMMARIES = {
         " balanced ones [D5: values] and [D5: values, dropout] (three; [D5]).",
         "**The auxiliary loss changes heads and circuits as in the paper** ([D8], [D9]) **and does "
         "not repair MaskGIT reliably**: level 2 rises by [D6: jepa - maskgit, level 2] ([D6]). "
-        "Neither the tokenizer ([B41]) nor three times the updates ([B42]) explain why seeds differ.",
+        "Neither the tokenizer ([B41]) nor three times the updates ([B42]) explain why seeds differ. In small "
+        "models at 1e-3 with all labels it rises from [repair-rates-laptop: MaskGIT] to "
+        "[repair-rates-laptop: MaskGIT + JEPA] (five seeds; at full size B46 is to be run).",
         "**Tokenizers trained on the seen combinations alone**: a VAE reconstructs level 2 in [D10:"
         " vae, seen, level 2] of pictures, FSQ in [D10: fsq, seen, level 2], VQ in [D10: vq, seen, "
         "level 2] (oracle; [D10]).",
@@ -85,7 +87,9 @@ DECIDES = {
         "The seed: the loss repairs one of five (level 2 by seed: [D6: maskgit, by seed] without, [D6: "
         "jepa, by seed] with it), and one of ten small models. The tokenizer alone (B41: [B41: jepa, "
         "tokenizer 2, by seed] on that of the best seed) and the length (B42: after 24,000 updates [B42: "
-        "jepa, longer, by seed]) do not explain it."
+        "jepa, longer, by seed]) do not explain it. And what keeps MaskGIT from composing: where a learning "
+        "rate of 1e-3 does, with all labels, small models rise from [repair-rates-laptop: MaskGIT] to "
+        "[repair-rates-laptop: MaskGIT + JEPA] (five seeds; B46 asks for it at full size)."
     ),
     "D7": ("As D6."),
     "D8": ("Holds in every seed, also where nothing composes."),
