@@ -64,6 +64,15 @@ def by_seed(rows: Table, *variants: str) -> Measured:
     return shown
 
 
+def repaired_parts(rows: Table, plain: str, repaired: str) -> tuple[Part, ...]:
+    """Level 2 is lifted where the plain model fails, and both have learned what they have seen."""
+    return (
+        gain_of(rows, repaired, plain, 0.25, probe=PAPER),
+        at_level(rows, plain, 2, high=0.15, probe=PAPER),
+        *(has_learned(rows, v, SEEN, PAPER) for v in (plain, repaired)),
+    )
+
+
 @claim("D6", "A, Fig 6b", faithful=False, deviations=DEVIATIONS)
 def auxiliary_loss_repairs(rows: Table) -> Finding:
     """An auxiliary continuous loss on inner layers makes MaskGIT compose where label dropout keeps
@@ -72,11 +81,7 @@ def auxiliary_loss_repairs(rows: Table) -> Finding:
     Expected: level 2 with JEPA - without >= 0.25, without <= 0.15, seen >= 0.7 for both; late
     means, paper's linear probe (mean over its seeds) (paper: about 0.45 against 0.006)"""
     rows = with_paper_probe(rows)
-    parts = (
-        gain_of(rows, "jepa", "maskgit", 0.25, probe=PAPER),
-        at_level(rows, "maskgit", 2, high=0.15, probe=PAPER),
-        *(has_learned(rows, v, SEEN, PAPER) for v in ("maskgit", "jepa")),
-    )
+    parts = repaired_parts(rows, "maskgit", "jepa")
     return Finding(parts, beside(rows, PAPERS) | by_seed(rows, *PAPERS) | spreads(rows, "jepa"))
 
 
@@ -180,12 +185,8 @@ def repairs_what_the_rate_undid(rows: Table) -> Finding:
     Expected: level 2 with JEPA - without >= 0.25, without <= 0.15, seen >= 0.7 for both; late
     means, paper's linear probe (mean over its seeds) (paper: about 0.45 against 0.006)"""
     rows = with_paper_probe(rows)
-    repaired, plain = both = "jepa" + FAST, "maskgit" + FAST
-    parts = (
-        gain_of(rows, repaired, plain, 0.25, probe=PAPER),
-        at_level(rows, plain, 2, high=0.15, probe=PAPER),
-        *(has_learned(rows, v, SEEN, PAPER) for v in both),
-    )
+    plain, repaired = both = "maskgit" + FAST, "jepa" + FAST
+    parts = repaired_parts(rows, plain, repaired)
     shown = by_seed(rows, *both) | level_one(rows, *both) | spreads(rows, repaired)
     return Finding(parts, shown)
 
