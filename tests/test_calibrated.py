@@ -372,7 +372,7 @@ def test_maskgit_reads_as_in_the_paper_at_ten_times_the_rate_or_not():
         (0.8, 0.02, "partly supported"),
         (0.8, 0.60, "inconclusive"),
     ):
-        rows = list(rows_of({dropout.claims.FAST: (level_2,) * 5}, level_1=level_1))
+        rows = list(rows_of({"maskgit, lr 1e-3": (level_2,) * 5}, level_1=level_1))
         assert verdict(dropout.STUDY, "G22", rows) == expected
 
 

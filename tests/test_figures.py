@@ -424,12 +424,12 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
              ("Exp 3L: local, list", [0.1, 0.3], [0.625, 0.25])]},
     ]),
     "rates": (optimizers.by_rate, (searched(),), [
-        {"title": "DiT", "lines": [
-            ("not clipped", [1e-4, 1e-3], [0.55, 0.25]), ("", [1e-4] * 2, [0.5, 0.6]),
-            ("", [1e-3] * 2, [0.2, 0.3]), ("", [1e-3], [0.25]), ("", [1e-4], [0.55])]},
+        {"title": "DiT", "legend": ["seed 0", "seed 1", "not clipped", "clipped", "mean"],
+         "lines": [
+            ("", [1e-4, 1e-3], [0.5, 0.2]), ("", [1e-4, 1e-3], [0.6, 0.3]),
+            ("", [1e-4, 1e-3], [0.55, 0.25]), ("", [1e-3], [0.25]), ("", [1e-4], [0.55])]},
         *({"labels": (x, name), "scales": ("log", "linear"), "lines": [
-            ("not clipped", [1e-4, 1e-3], [low, high]), ("", [1e-4] * 2, [low] * 2),
-            ("", [1e-3] * 2, [high] * 2), ("", [1e-3], [high]), ("", [1e-4], [low])]}
+            *[("", [1e-4, 1e-3], [low, high])] * 3, ("", [1e-3], [high]), ("", [1e-4], [low])]}
           for x, name, low, high in (
               ("", "seen", 0.7, 0.9), ("", "level 1", 0.3, 0.1),
               ("learning rate", "level 2", 0.8, 0.0))),

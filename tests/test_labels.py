@@ -13,6 +13,7 @@ import torch
 from level_rows import accuracy_rows, regions, verdict
 from PIL import Image
 
+from recombine.analysis import single_runs
 from recombine.analysis.levels import curves_at
 from recombine.analysis.optimizers import held_out
 from recombine.analysis.paper_curves import paper_curves
@@ -230,37 +231,39 @@ def test_samples_are_shown_seed_by_seed_where_every_sheet_is_there(tmp_path):
     assert seed_by_seed(with_paper_probe(Table(rows)), figures) == []
 
 
-def test_unseen_combinations_are_shown_by_rate_where_every_sheet_is_there(tmp_path):
-    """Every line of a sheet has a shade of its own; seen combinations are left out."""
+def test_unseen_combinations_are_shown_by_seed_where_every_sheet_is_there(tmp_path):
+    """Every line of a sheet has a shade of its own; seen combinations are left out, and so is the
+    setting with the higher held-out loss."""
     codes = {"000": 0, "011": 1, "111": 2}
-    rows = searched(0.82) + [
-        {"kind": "accuracy", "probe": "oracle", "variant": v, "seed": s, "step": 1, "joint": 0.5,
-         "composition": c, "level": level}
-        for v in (USED, OTHER) for s in (0, 1) for c, level in codes.items()
+    rows = [
+        {"kind": "accuracy", "probe": probe, "variant": v, "seed": s, "step": 1,
+         "joint": 0.25 + s / 2, "composition": c, "level": level}
+        for v in (USED, OTHER) for s in (0, 1) for c, level in codes.items() for probe in PAPER
     ]  # fmt: skip
-    rows = [{"composition": "000", **row} if row["kind"] == "accuracy" else row for row in rows]
-    rows = [row for row in rows if row.get("composition", "000") in codes]
+    rows += [row for row in searched(0.82) if row["kind"] == "held-out loss"]
     figures = tmp_path / "figures"
     figures.mkdir()
     (tmp_path / "samples").mkdir()
-    pixels = np.repeat(np.uint8([[[40]], [[120]], [[200]]]), 4, axis=0).repeat(32, 1).repeat(3, 2)
-    for variant in (USED, OTHER):
-        Image.fromarray(pixels).save(sheet_path(figures, variant, 0, 1), lossless=True)
+    for seed in (0, 1):
+        shades = np.uint8([[[40]], [[120]], [[200]]]) + np.uint8(seed)
+        pixels = np.repeat(shades, 4, axis=0).repeat(32, 1).repeat(3, 2)
+        Image.fromarray(pixels).save(sheet_path(figures, OTHER, seed, 1), lossless=True)
     with patch("recombine.plots.style.save") as saved:
-        assert [f.name for f in samples(Table(rows), figures)] == ["samples"]
+        assert [f.name for f in samples(with_paper_probe(Table(rows)), figures)] == ["samples"]
     axes = saved.call_args[0][0].axes
-    assert [a.get_title("left") for a in axes] == [
-        "DiT, 0.0001, not clipped",
-        "DiT, 0.001, not clipped",
-    ]
-    for axis in axes:
+    assert [a.get_title("left") for a in axes] == ["DiT, seed 0: 0.25", "DiT, seed 1: 0.75"]
+    for seed, axis in enumerate(axes):
         shown = axis.images[0].get_array()
         assert shown.shape == (8, 16, 3)
-        assert (shown[:4] == 120).all()
-        assert (shown[4:] == 200).all()
+        assert (shown[:4] == 120 + seed).all()
+        assert (shown[4:] == 200 + seed).all()
     assert "small blue circle, small blue triangle" in saved.call_args[0][2].caption
     sheet_path(figures, OTHER, 0, 1).unlink()
-    assert samples(Table(rows), figures) == []
+    with patch("recombine.plots.style.save") as saved:
+        assert len(samples(with_paper_probe(Table(rows)), figures)) == 1
+    assert len(saved.call_args[0][0].axes) == 1, "the other seed alone"
+    sheet_path(figures, OTHER, 1, 1).unlink()
+    assert samples(with_paper_probe(Table(rows)), figures) == []
 
 
 def on_tokenizers(first: float, second: float) -> list:
@@ -484,6 +487,20 @@ def test_settings_with_fewer_seeds_than_others_are_not_compared():
     few = [row for row in rows if row["seed"] < 2 or ", 0.001," not in row["variant"]]
     found = CLAIMS["G24"].measure(Table(few)).measured
     assert found["dit, best"] == "dit, 0.0001, not clipped", "though its held-out loss is higher"
+
+
+def test_single_runs_tell_families_apart_as_often_as_all_ways_to_take_one_of_each_do():
+    heights = {"maskgit": (0.0, 0.1, 0.9, 0.9), "givt": (0.55, 0.65, 0.1, 0.2)}
+    found = told_apart(heights, "maskgit", ("givt",))
+    assert found == pytest.approx(3 / 16), "0.55 leads 0.0 by enough and 0.1 not, 0.65 both"
+    assert told_apart(heights | {"dit": (0.9, 0.0, 0.0, 0.0)}, "maskgit", ("givt", "dit")) == (
+        pytest.approx(3 / 64)
+    )
+
+
+def told_apart(heights: dict, least: str, others: tuple) -> float:
+    rows = accuracy_rows(heights, probes=PAPER, seen=0.8)
+    return single_runs.told_apart(with_paper_probe(Table(rows)), least, others, 0.15, 0.5)
 
 
 def test_some_settings_may_be_named():

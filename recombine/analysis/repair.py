@@ -9,6 +9,7 @@ from recombine.analysis.condition_dependence import MEASURES, late_gain, late_me
 from recombine.analysis.estimates import mean
 from recombine.analysis.levels import at_level, best, gain_of, has_learned, late, per_seed
 from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
+from recombine.analysis.single_runs import by_seed
 from recombine.analysis.table import Table
 
 PAPERS = {"maskgit": 0.006, "jepa": 0.45}
@@ -18,8 +19,8 @@ TOKENIZER = ", tokenizer "
 LONGER = ", longer"
 """At the end of the name of a variant that was trained with 24,000 updates in place of 8,000."""
 FAST = ", all labels, lr 1e-3"
-"""At the end of the name of a variant that is given all labels; ten times the learning rate, not dropout, keeps
-MaskGIT from composing there (`label-dropout`, G22)."""
+"""At the end of the name of a variant that is given all labels, at ten times the learning rate: there MaskGIT
+composes in some seeds and not in others (`label-dropout`, G22)."""
 COLLAPSED = 0.01
 """Below this spread the predicted states say nothing of the picture."""
 DEVIATIONS = (
@@ -50,17 +51,6 @@ def spreads(rows: Table, *variants: str) -> Measured:
         if least < COLLAPSED:
             raise LookupError(f"what {variant} predicts has collapsed: a spread of {least:.4f}")
         shown[f"{variant}, spread of what is predicted"] = round(least, 4)
-    return shown
-
-
-def by_seed(rows: Table, *variants: str) -> Measured:
-    """Late means of level 2, for seeds differ more than variants do; by the oracle too where it
-    read."""
-    shown: Measured = {}
-    for probe, words in ((PAPER, ""), ("oracle", ", oracle")):
-        for v in variants if rows.where(kind="accuracy", probe=probe) else ():
-            each = per_seed(rows, v, 2, probe=probe).values()
-            shown[f"{v}, by seed{words}"] = " ".join(f"{x:.2f}" for x in each)
     return shown
 
 

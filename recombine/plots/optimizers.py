@@ -6,19 +6,21 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import per_seed
-from recombine.analysis.optimizers import USED, best_setting, families_of, held_out
+from recombine.analysis.optimizers import USED, best_setting, diverged_of, families_of, held_out
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.locality import log_ticks
 from recombine.plots.scene_pictures import cut
 from recombine.plots.sheets import sheet_path
-from recombine.plots.style import CYCLE, INK, Figure, canvas, display
+from recombine.plots.style import CYCLE, GREY, INK, Figure, canvas, display
 
 VALUES = (("circle", "triangle"), ("red", "blue"), ("large", "small"))
 """Of the paper's shapes, colours and sizes."""
+DASHES = {"not clipped": "-", "clipped": ":"}
 SHOWN = 4
 """Samples of a combination."""
 LEVELS = (("seen", 0, "oracle"), ("level 1", 1, PAPER), ("level 2", 2, PAPER))
@@ -26,7 +28,8 @@ LEVELS = (("seen", 0, "oracle"), ("level 1", 1, PAPER), ("level 2", 2, PAPER))
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
-    return [by_rate(with_paper_probe(rows), folder), *samples(rows, folder)]
+    rows = with_paper_probe(rows)
+    return [by_rate(rows, folder), *samples(rows, folder)]
 
 
 def name_of(composition: str) -> str:
@@ -35,41 +38,41 @@ def name_of(composition: str) -> str:
 
 
 def samples(rows: Table, folder: Path) -> list[Figure]:
-    """Of the compositions that lack a seen neighbour, in the first seed; nothing where a sheet is not
-    on disk."""
+    """Compositions that lack a seen neighbour, of each family at the setting that suits it best, in
+    the seeds of which all sheets are on disk."""
     scored = rows.where(kind="accuracy")
-    codes, seed = sorted(scored.unique("composition")), min(scored.unique("seed"))
+    codes, last = sorted(scored.unique("composition")), max(scored.unique("step"))
     unseen = sorted(scored.filter(pl.col("level") > 0).unique("composition"))
     families = families_of(rows)
-    sheets = {
-        (family, setting): sheet_path(folder, variant, seed, max(scored.unique("step")))
-        for family, settings in families.items()
-        for setting, variant in settings.items()
-    }
-    if not all(path.is_file() for path in sheets.values()):
+    best = {f: some[best_setting(rows, some)] for f, some in families.items()}
+    read = {f: per_seed(rows, v, 2, probe=PAPER) for f, v in best.items()}
+    every = set().union(*read.values())
+    sheets = {(f, s): sheet_path(folder, v, s, last) for f, v in best.items() for s in every}
+    seeds = sorted(s for s in every if all(sheets[f, s].is_file() for f in best))
+    if not seeds:
         return []
     figure = Figure(
         "samples",
-        "Samples of unseen combinations, by learning rate and clipping",
-        f"Seed {seed}, at the end of training, all labels given. Lines from above: "
-        f"{', '.join(map(name_of, unseen))}, of which the last is level 2.",
+        "Samples of unseen combinations, by seed",
+        "Each family with the setting that has the lowest held-out loss, at the end of training, all "
+        f"labels given. Lines of a panel, from above: {', '.join(map(name_of, unseen))}, of which the "
+        "last is level 2; above a panel the share of these that the paper's linear probe (the mean over "
+        "its seeds) reads as prompted.",
     )
-    most = max(map(len, families.values()))
-    size = (1.75 * most + 0.4, (0.44 * len(unseen) + 0.4) * len(families))
-    with canvas(folder, figure, len(families), most, size=size, squeeze=False) as axes:
-        for line, (family, settings) in zip(axes, families.items(), strict=True):
-            for axis in line:
-                axis.axis("off")
-            for axis, setting in zip(line, settings, strict=False):
-                sheet = sheets[family, setting]
-                cells = [
-                    [cut(sheet, len(codes), codes.index(c), k) for k in range(SHOWN)]
-                    for c in unseen
-                ]
-                axis.imshow(
-                    np.concatenate([np.concatenate(c, 1) for c in cells]), interpolation="nearest"
-                )
-                axis.set_title(f"{display(family)}, {setting}", fontsize=7)
+    size = (1.45 * len(seeds) + 0.3, (0.37 * len(unseen) + 0.3) * len(families))
+    shape = (len(families), len(seeds))
+    with canvas(folder, figure, *shape, size=size, squeeze=False) as axes:
+        for (row, column), axis in np.ndenumerate(axes):
+            family, seed = list(families)[row], seeds[column]
+            cells = [
+                [cut(sheets[family, seed], len(codes), codes.index(c), k) for k in range(SHOWN)]
+                for c in unseen
+            ]
+            axis.imshow(
+                np.concatenate([np.concatenate(c, 1) for c in cells]), interpolation="nearest"
+            )
+            axis.set_title(f"{display(family)}, seed {seed}: {read[family][seed]:.2f}", fontsize=7)
+            axis.axis("off")
     return [figure]
 
 
@@ -79,23 +82,27 @@ def by_rate(rows: Table, folder: Path) -> Figure:
         "Learning rate and clipping, all labels given",
         "Above: the loss on held-out pictures of seen compositions, each family in its own unit. "
         "Below, late means: seen accuracy by the oracle, levels 1 and 2 by the paper's linear probe "
-        "(the mean over its seeds). Dots are seeds; a ring is the setting with the lowest loss of those "
-        "that were run, a square the one that `label-dropout` uses. Unseen levels have no part in the "
-        "choice. Sizes overlap: of real pictures of seen compositions the oracle reads 0.80.",
+        "(the mean over its seeds). A colour is a seed, black the mean of settings that were run in all; "
+        "a ring is the setting with the lowest loss of these, a square the one that `label-dropout` "
+        "uses. Unseen levels have no part in the choice. Sizes overlap: of real pictures of seen "
+        "compositions the oracle reads 0.80.",
     )
     families = families_of(rows)
     size = (2.6 * len(families) + 1.6, 2.0 * (1 + len(LEVELS)) + 0.6)
     many = {"squeeze": False, "sharex": True}
     with canvas(folder, figure, 1 + len(LEVELS), len(families), size=size, **many) as axes:
-        for column, (family, settings) in zip(axes.T, families.items(), strict=True):
+        for column, (family, whole) in zip(axes.T, families.items(), strict=True):
+            settings = settings_of(rows, family)
             shown = [{s: held_out(rows, v) for s, v in settings.items()}]
             shown += [
                 {s: per_seed(rows, v, level, probe=probe) for s, v in settings.items()}
                 for _, level, probe in LEVELS
             ]
             for axis, values in zip(column, shown, strict=True):
-                panel(axis, settings, values)
-                highlight(axis, best_setting(rows, settings), values)
+                lines_of_seeds(axis, values)
+                means(
+                    axis, {s: fmean(values[s].values()) for s in whole}, best_setting(rows, whole)
+                )
             for axis in column[1:]:
                 axis.set(xscale="log", ylim=(-0.03, 1.03))
             column[0].set_title(display(family))
@@ -103,8 +110,15 @@ def by_rate(rows: Table, folder: Path) -> Figure:
             log_ticks(column[-1].xaxis)
         for axis, name in zip(axes[:, 0], ("held-out loss", *(l[0] for l in LEVELS)), strict=True):
             axis.set_ylabel(name)
-        axes[0][-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
+        legend(axes[0][-1], rows)
     return figure
+
+
+def settings_of(rows: Table, family: str) -> dict[str, str]:
+    """Setting -> variant: all that were run of a family and did not diverge."""
+    variants = rows.where(kind="held-out loss").unique("variant")
+    mine = [v for v in variants if v.startswith(f"{family}, ") and v not in diverged_of(rows)]
+    return {v.partition(", ")[2]: v for v in mine}
 
 
 def split(setting: str) -> tuple[float, str]:
@@ -113,20 +127,37 @@ def split(setting: str) -> tuple[float, str]:
     return float(rate), clipping
 
 
-def panel(axis: Any, settings: dict[str, str], values: dict[str, dict[int, float]]) -> None:
-    """One line for each way of clipping, one point for each rate."""
-    clippings = dict.fromkeys(split(s)[1] for s in settings)
-    for clipping, ink in zip(clippings, CYCLE, strict=False):
-        mine = {split(s)[0]: list(values[s].values()) for s in settings if split(s)[1] == clipping}
-        means = [fmean(mine[rate]) for rate in sorted(mine)]
-        axis.plot(sorted(mine), means, color=ink, label=clipping)
-        for rate, seeds in mine.items():
-            axis.plot([rate] * len(seeds), seeds, "o", color=ink, ms=4)
+def lines_of_seeds(axis: Any, values: dict[str, dict[int, float]]) -> None:
+    """For each seed a line over rates, dashed where gradients are clipped."""
+    for seed in sorted({seed for each in values.values() for seed in each}):
+        for clipping, dash in DASHES.items():
+            unclipped = clipping == "not clipped"
+            mine = {
+                split(s)[0]: v[seed]
+                for s, v in values.items()
+                if seed in v and (split(s)[1] == "not clipped") == unclipped
+            }
+            if not (x := sorted(mine)):
+                continue
+            style = {"color": CYCLE[seed % len(CYCLE)], "ls": dash, "marker": "o", "ms": 3.5}
+            axis.plot(x, [mine[rate] for rate in x], lw=1, alpha=0.8, **style)
 
 
-def highlight(axis: Any, best: str, values: dict[str, dict[int, float]]) -> None:
-    """The best setting and the one in use."""
+def means(axis: Any, values: dict[str, float], best: str) -> None:
+    """Over seeds, not clipped; the best setting and the one in use."""
+    plain = {split(s)[0]: y for s, y in values.items() if split(s)[1] == "not clipped"}
+    axis.plot(sorted(plain), [plain[rate] for rate in sorted(plain)], color=INK, lw=2)
     style = {"color": INK, "mfc": "none", "ms": 11, "ls": ""}
     for setting, shape in ((best, "o"), (USED, "s")):
         if setting in values:
-            axis.plot([split(setting)[0]], [fmean(values[setting].values())], shape, **style)
+            axis.plot([split(setting)[0]], [values[setting]], shape, **style)
+
+
+def legend(axis: Any, rows: Table) -> None:
+    """Seeds, clipping and the mean, right of the panels."""
+    seeds = sorted(rows.where(kind="held-out loss").unique("seed"))
+    lines = [Line2D([], [], color=CYCLE[s % len(CYCLE)], marker="o", ms=3.5, lw=1) for s in seeds]
+    lines += [Line2D([], [], color=GREY, ls=dash, lw=1) for dash in DASHES.values()]
+    names = [*(f"seed {s}" for s in seeds), *DASHES, "mean"]
+    lines.append(Line2D([], [], color=INK, lw=2))
+    axis.legend(lines, names, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
