@@ -467,6 +467,13 @@ def test_what_is_finished_is_assessed_and_nothing_is_run(call, out, tmp_path):
     assert {p: p.stat().st_mtime_ns for p in here.glob("runs/*/*")} == before
     status, _, said = call(*smoke(tmp_path / "none", "--finished"))
     assert (status, "no run of composition" in said, len(said.splitlines())) == (2, True, 1)
+    early = shutil.copytree(here, tmp_path / "early")
+    for job in (j for j in facts["runs"] if j.get("variant")):
+        shutil.rmtree(early / "runs" / job["digest"])
+    status, _, said = call(*smoke(early, "--finished"))
+    assert (status, len(said.splitlines())) == (2, 1)
+    assert "no model of composition is finished" in said
+    assert "only: probe check" in said
     for other in ("--fresh", "--dry-run"):
         status, _, said = call(*smoke(here, "--finished", other))
         assert (status, len(said.splitlines()), other in said) == (2, 1, True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from statistics import fmean
 
+from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, NAMES, SEEN
 from recombine.analysis.claims import Measured
 from recombine.analysis.levels import (
@@ -60,7 +61,7 @@ WEAK = ("dit, weak signal", "dit on vae, weak signal")
 
 
 def beside(rows: Table, *variants: str) -> Measured:
-    return papers_beside(rows, {v: LATE.get(v) for v in variants})
+    return papers_beside(rows, {v: LATE.get(v) for v in variants}) | by_factor(rows, *variants)
 
 
 def papers_of(*variants: str) -> Measured:

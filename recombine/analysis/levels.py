@@ -129,9 +129,11 @@ def per_seed(
     level: int,
     summary: Callable[[Curve], float] = late,
     probe: str | None = None,
+    column: str = "joint",
 ) -> dict[int, float]:
     """One summary of a level's curve for each seed. LookupError where there are no such rows."""
-    curves = {s: curve(rows, variant, s, level, probe=probe) for s in seeds_of(rows, variant)}
+    seeds = seeds_of(rows, variant)
+    curves = {seed: curve(rows, variant, seed, level, column, probe) for seed in seeds}
     values = {seed: summary(points) for seed, points in curves.items() if points}
     if not values:
         by = f" by the probe {probe}" if probe else ""

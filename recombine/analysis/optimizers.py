@@ -7,6 +7,7 @@ from contextlib import suppress
 from itertools import product
 from statistics import fmean
 
+from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate_difference
@@ -166,7 +167,7 @@ def tells_apart(rows: Table, variants: dict[str, str]) -> Finding:
         *(has_learned(rows, v, SEEN, PAPER) for v in variants.values()),
     )
     shown = papers_beside(rows, {v: LATE[f] for f, v in variants.items()})
-    shown |= by_seed(rows, *variants.values())
+    shown |= by_seed(rows, *variants.values()) | by_factor(rows, *variants.values())
     shown["share of single runs that tell them apart"] = told_apart(
         rows, least, others, FAILS, LEAD
     )

@@ -9,6 +9,8 @@ from recombine.analysis.table import Table
 
 PAPER = "paper"
 """The mean over the probe's seeds, as a probe of its own."""
+FACTORS = {"shape": "shape", "color": "colour", "size": "size"}
+"""Columns of the factors that it reads, and what they are called."""
 KEYS = ("kind", "run", "variant", "seed", "step", "composition", "level")
 
 
@@ -24,7 +26,8 @@ def with_paper_probe(rows: Table) -> Table:
     """The rows, and beside them those of the probe PAPER. LookupError where there are none."""
     some = rows.frame.filter(pl.col("probe").is_in(seeds_of_probe(rows)))
     keys = [name for name in KEYS if name in some.columns]
-    means = some.group_by(keys, maintain_order=True).agg(pl.col("joint").mean())
+    read = [name for name in ("joint", *FACTORS) if name in some.columns]
+    means = some.group_by(keys, maintain_order=True).agg(pl.col(read).mean())
     return rows + Table(means.with_columns(probe=pl.lit(PAPER)))
 
 

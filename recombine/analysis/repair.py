@@ -3,6 +3,7 @@ its seeds, and condition dependence. Regions were written down before the first 
 
 from statistics import fmean
 
+from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.condition_dependence import MEASURES, late_gain, late_measure
@@ -72,7 +73,13 @@ def auxiliary_loss_repairs(rows: Table) -> Finding:
     means, paper's linear probe (mean over its seeds) (paper: about 0.45 against 0.006)"""
     rows = with_paper_probe(rows)
     parts = repaired_parts(rows, "maskgit", "jepa")
-    return Finding(parts, beside(rows, PAPERS) | by_seed(rows, *PAPERS) | spreads(rows, "jepa"))
+    return Finding(
+        parts,
+        beside(rows, PAPERS)
+        | by_seed(rows, *PAPERS)
+        | by_factor(rows, *PAPERS)
+        | spreads(rows, "jepa"),
+    )
 
 
 @claim(
@@ -154,7 +161,12 @@ def repairs_with_more_updates(rows: Table) -> Finding:
         at_level(rows, plain, 2, high=0.15, probe=PAPER),
         *(has_learned(rows, v, SEEN, PAPER) for v in both),
     )
-    shown = by_seed(rows, *both) | level_one(rows, *both) | spreads(rows, repaired)
+    shown = (
+        by_seed(rows, *both)
+        | by_factor(rows, *both)
+        | level_one(rows, *both)
+        | spreads(rows, repaired)
+    )
     return Finding(parts, shown)
 
 
@@ -177,7 +189,12 @@ def repairs_what_the_rate_undid(rows: Table) -> Finding:
     rows = with_paper_probe(rows)
     plain, repaired = both = "maskgit" + FAST, "jepa" + FAST
     parts = repaired_parts(rows, plain, repaired)
-    shown = by_seed(rows, *both) | level_one(rows, *both) | spreads(rows, repaired)
+    shown = (
+        by_seed(rows, *both)
+        | by_factor(rows, *both)
+        | level_one(rows, *both)
+        | spreads(rows, repaired)
+    )
     return Finding(parts, shown)
 
 

@@ -131,14 +131,23 @@ def missing(tasks: Iterable[Task], out: Path) -> list[Task]:
 
 
 def finished(plan: Planned, out: Path, log: Callable[[str], None]) -> Planned:
-    """The part of a study whose rows are on disk. UsageError where there is none."""
+    """The part of a study whose rows are on disk. UsageError where there is none, or nothing but
+    what is made before the runs that are compared: probes, tokenizers."""
     jobs = tuple(job for job in plan.jobs if is_finished(job.task, out))
     if not jobs:
         raise UsageError(f"no run of {plan.study.name} with these settings is finished in {out}")
+    if any(map(is_compared, plan.jobs)) and not any(map(is_compared, jobs)):
+        early = ", ".join(dict.fromkeys(job.task.noun for job in jobs))
+        raise UsageError(f"no model of {plan.study.name} is finished in {out}, only: {early}")
     gone = sum(len(folder_of(job.task, out).gone(SHEETS)) for job in jobs)
     without = f", {gone} of their sheets of samples are not" if gone else ""
     log(f"{plan.study.name}: {len(jobs)} of {len(plan.jobs)} runs are there{without}")
     return replace(plan, jobs=jobs)
+
+
+def is_compared(job: Job) -> bool:
+    """Whether its rows belong to one of the variants of a study."""
+    return "variant" in dict(job.labels)
 
 
 def ready(tasks: list[Task], seeds: dict[Task, int] | None = None) -> list[Task]:

@@ -4,10 +4,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from recombine.analysis.by_factor import factor_of
 from recombine.analysis.calibrated import LATE
 from recombine.analysis.levels import curve, per_seed, seeds_of
 from recombine.analysis.paper_curves import family_points
-from recombine.analysis.paper_probe import PAPER, with_paper_probe
+from recombine.analysis.paper_probe import FACTORS, PAPER, with_paper_probe
 from recombine.analysis.table import Table
 from recombine.plots.accuracy_panels import last_of, variants_of
 from recombine.plots.calibrated import gate, level_two, plot_dashed, update_axis
@@ -38,7 +39,8 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
     read = with_paper_probe(rows)
     named = {ending: (name, color) for ending, name, color in SERIES}
     second = level_two(rows, folder, named)
-    return [what_it_costs(read, folder), second, beside_paper(read, folder), *gate(rows, folder)]
+    first = [what_it_costs(read, folder), *which_factor(read, folder), second]
+    return [*first, beside_paper(read, folder), *gate(rows, folder)]
 
 
 def what_it_costs(rows: Table, folder: Path) -> Figure:
@@ -69,6 +71,38 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
         named = axes[2].get_legend_handles_labels()
         axes[0].figure.legend(*named, loc="outside lower center", ncols=3)
     return figure
+
+
+def which_factor(rows: Table, folder: Path) -> list[Figure]:
+    """Nothing where the probe read no factors."""
+    factors = [column for column in FACTORS if column in rows.frame.columns]
+    if not factors:
+        return []
+    figure = Figure(
+        "factors",
+        "Which factor is wrong at level 2",
+        "The small blue triangle is prompted for: how often each factor is read as prompted, whatever "
+        "the others are. Late means by the paper's linear probe, the mean over its seeds; each dot is a "
+        "seed, each bar the mean over seeds. Sizes overlap; shapes and colours do not.",
+    )
+    variants = variants_of(rows)
+    families = compared(variants)
+    series = [s for s in (*SERIES[:2], SERIES[5]) if any(f + s[0] in variants for f in families)]
+    with canvas(folder, figure, 1, len(factors), size=(10.0, 3.2), squeeze=False) as axes:
+        for axis, column in zip(axes[0], factors, strict=True):
+            for i, (ending, name, color) in enumerate(series):
+                shift = (i - (len(series) - 1) / 2) * 0.75 / len(series)
+                for x, family in enumerate(families):
+                    if family + ending in variants:
+                        values = factor_of(rows, family + ending, column)
+                        plot_seeds(axis, x + shift, values, color, "" if x else name)
+            axis.set_xticks(range(len(families)), [display(f) for f in families])
+            axis.set(title=FACTORS[column], ylim=(-0.03, 1.03))
+            axis.grid(axis="x", visible=False)
+        axes[0][0].set_ylabel("share of samples read as prompted")
+        named = axes[0][0].get_legend_handles_labels()
+        axes[0][0].figure.legend(*named, loc="outside lower center", ncols=3)
+    return [figure]
 
 
 def beside_paper(rows: Table, folder: Path) -> Figure:
