@@ -1,7 +1,8 @@
 """The tables of numbers in docs/*.md, from results/.
 
 Between `<!-- NAME D1 D2 -->` and `<!-- /NAME -->` stands a table of the claims D1 and D2. Names:
-parts: a line for every part of these claims; headlines: the first part of each;
+parts: a line for every part of these claims; headlines: the first part of each; seeds and factors:
+level 2 by seed, and which factor is right (`seed_tables.py`);
 probes: every variant in these claims by every probe. `<!-- checks jitter -->`: how each probe of
 the study jitter does on real, corrupted and interpolated pictures. `<!-- k-max length -->`:
 K_max by seed; `<!-- exact length -->`, `<!-- by-eye all -->`: what its detector counts
@@ -24,6 +25,7 @@ from curves_table import curves_table
 from detector_tables import by_eye_table, exact_table, k_max_table
 from numbers_as_text import number, region, shown, table_line
 from prose_numbers import filled_numbers
+from seed_tables import factors_table, seeds_table
 from summaries import deciding, summary
 
 from recombine.analysis.table import Table, read_table
@@ -46,7 +48,7 @@ PROBES = {
 PROBE_NAMES = {"open-set": "open-set probe", "cnn": "CNN probe", "linear": "linear probe"}
 PROBE_NAMES |= {"oracle": "oracle"}
 MARKED = re.compile(
-    r"(<!-- (parts|headlines|probes|checks|exact|k-max|by-eye|curves|minutes|data|decides|summary) "
+    r"(<!-- (parts|headlines|seeds|factors|probes|checks|exact|k-max|by-eye|curves|minutes|data|decides|summary) "
     r"([^>]*?) -->\n).*?(<!-- /\2 -->)",
     re.S,
 )
@@ -167,6 +169,7 @@ def of_study(make: Callable[[Table], Lines], results: Path, study: str) -> Lines
 
 
 TABLES = {"parts": parts_table, "headlines": headlines_table, "probes": probes_table}
+TABLES |= {"seeds": seeds_table, "factors": factors_table}
 OF_STUDIES = {"checks": checks_table, "exact": exact_table, "k-max": k_max_table}
 ROW_TABLES = {name: partial(of_study, make) for name, make in OF_STUDIES.items()}
 ROW_TABLES |= {

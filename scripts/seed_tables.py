@@ -1,0 +1,43 @@
+"""Tables of what stands beside claims: level 2 by seed, and which factor is right. Each model once, as
+the first claim that measured it says."""
+
+from typing import Any
+
+from numbers_as_text import number, table_line
+
+from recombine.plots.style import display
+
+SEEDS, FACTORS = ", by seed", ("shape", "colour", "size")
+Claims = list[dict[str, Any]]
+
+
+def seeds_table(claims: Claims) -> str:
+    """A line for each model: level 2 of every seed and their mean."""
+    lines: dict[str, list[str]] = {}
+    for measured in (claim["measured"] for claim in claims):
+        for name in (n.removesuffix(SEEDS) for n in measured if n.endswith(SEEDS)):
+            each = measured[name + SEEDS].split()
+            lines.setdefault(name, [*each, f"{sum(map(float, each)) / len(each):.2f}"])
+    most = max(map(len, lines.values())) - 1
+    heads = ("level 2 by seed", *map(str, range(most)), "mean")
+    return table_of(heads, [[display(name), *cells] for name, cells in lines.items()])
+
+
+def factors_table(claims: Claims) -> str:
+    """A line for each model: how often each factor is right at level 2, and all of them at once."""
+    lines: dict[str, list[str]] = {}
+    for measured in (claim["measured"] for claim in claims):
+        for name in (n.removesuffix(key("", "size")) for n in measured if n.endswith(", size")):
+            values = [measured[key(name, factor)] for factor in FACTORS]
+            if name in measured:
+                lines.setdefault(name, [number(v) for v in (*values, measured[name])])
+    heads = ("level 2, share of samples that are right in", *FACTORS, "all three")
+    return table_of(heads, [[display(name), *cells] for name, cells in lines.items()])
+
+
+def key(variant: str, factor: str) -> str:
+    return f"{variant}, level 2, {factor}"
+
+
+def table_of(heads: tuple[str, ...], lines: list[list[str]]) -> str:
+    return "\n".join([table_line(heads), "|---" * len(heads) + "|", *map(table_line, lines)])
