@@ -30,18 +30,17 @@ TEXTS = (
     "clipped], [G24: paper_mar, 0.001, not clipped], [G24: paper_dit, 0.001, not clipped], most of them "
     "one run). By seed MaskGIT has [G24: maskgit, 0.001, not clipped, by seed]: two runs of five look like "
     "the paper's. At 1e-4 it reaches [D1: maskgit, level 2] ([D1]), DiT [G10: dit, level 2] ([G10]); "
-    "MaskGIT gets the shape right in [D1: maskgit, level 2, shape], the colour in [D1: maskgit, level 2, "
-    "colour], the size in [D1: maskgit, level 2, size]. In small models (1e-3, laptop scale, five "
-    "seeds) DiT does lead: MaskGIT [rates-laptop: MaskGIT], DiT [rates-laptop: DiT]. [More](docs/pictures.md)",
+    "MaskGIT gets the colour right in [D1: maskgit, level 2, colour], the size in [D1: maskgit, level 2, "
+    "size]. In small models (1e-3, five seeds) DiT does lead: MaskGIT [rates-laptop: MaskGIT], DiT "
+    "[rates-laptop: DiT]. [More](docs/pictures.md)",
     "**With paper A's auxiliary loss fewer of MaskGIT's attention heads respond to several factors; it "
     "does not make MaskGIT compose reliably.** The share of such heads falls by [D8: share of "
     "polysemantic heads, fall] ([D8]), the overlap of circuits by [D9: mean fall of the overlap] ([D9], "
-    "by a size of circuits chosen after the run; by that written before it would be inconclusive). Where "
-    "label dropout keeps MaskGIT from composing, level 2 rises by [D6: jepa - maskgit, level 2] ([D6]; "
-    "paper: from [D6: paper_maskgit] to [D6: paper_jepa]): by seed from [D6: maskgit, by seed] to [D6: "
-    "jepa, by seed]. With all labels at 1e-3 it rises by [B46: jepa, all labels, lr 1e-3 - maskgit, all "
-    "labels, lr 1e-3, level 2] ([B46]): by seed from [B46: maskgit, all labels, lr 1e-3, by seed] to [B46: "
-    "jepa, all labels, lr 1e-3, by seed]. [More](docs/pictures.md)",
+    "by a size of circuits chosen after the run; by that written before: inconclusive). Where label "
+    "dropout keeps MaskGIT from composing, level 2 rises by [D6: jepa - maskgit, level 2] ([D6]; "
+    "paper: from [D6: paper_maskgit] to [D6: paper_jepa]), with all labels at 1e-3 by [B46: jepa, all "
+    "labels, lr 1e-3 - maskgit, all labels, lr 1e-3, level 2] ([B46]). "
+    "[More](docs/pictures.md)",
     "**Conditioned on true values, a small U-Net composes where colours and sizes vary widely within a "
     "class, and not where they do not**: [B30: wide jitter, level 2] and [B30: no jitter, level 2] "
     "([B30]: the first interval is too wide). Four families point the same way (DiT [B18: dit, wide, "

@@ -491,16 +491,16 @@ def test_settings_with_fewer_seeds_than_others_are_not_compared():
 
 def test_single_runs_tell_families_apart_as_often_as_all_ways_to_take_one_of_each_do():
     heights = {"maskgit": (0.0, 0.1, 0.9, 0.9), "givt": (0.55, 0.65, 0.1, 0.2)}
-    found = told_apart(heights, "maskgit", ("givt",))
+    found = passing_share(heights, "maskgit", ("givt",))
     assert found == pytest.approx(3 / 16), "0.55 leads 0.0 by enough and 0.1 not, 0.65 both"
-    assert told_apart(heights | {"dit": (0.9, 0.0, 0.0, 0.0)}, "maskgit", ("givt", "dit")) == (
+    assert passing_share(heights | {"dit": (0.9, 0.0, 0.0, 0.0)}, "maskgit", ("givt", "dit")) == (
         pytest.approx(3 / 64)
     )
 
 
-def told_apart(heights: dict, least: str, others: tuple) -> float:
+def passing_share(heights: dict, least: str, others: tuple) -> float:
     rows = accuracy_rows(heights, probes=PAPER, seen=0.8)
-    return single_runs.told_apart(with_paper_probe(Table(rows)), least, others, 0.15, 0.5)
+    return single_runs.passing_share(with_paper_probe(Table(rows)), least, others, 0.15, 0.5)
 
 
 def test_some_settings_may_be_named():

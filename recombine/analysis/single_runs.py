@@ -19,7 +19,9 @@ def by_seed(rows: Table, *variants: str) -> Measured:
     return shown
 
 
-def told_apart(rows: Table, least: str, others: tuple[str, ...], most: float, lead: float) -> float:
+def passing_share(
+    rows: Table, least: str, others: tuple[str, ...], most: float, lead: float
+) -> float:
     """How often one run of each variant, taken at random, shows that one of them fails and all others
     do not: `least` has at most `most` at level 2, each other at least `lead` more."""
     low, *more = (
