@@ -5,24 +5,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
 from matplotlib.lines import Line2D
 
-from recombine.analysis.frames import pl
 from recombine.analysis.levels import per_seed
 from recombine.analysis.optimizers import USED, best_setting, diverged_of, families_of, held_out
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table
+from recombine.plots.boards import boards
 from recombine.plots.locality import log_ticks
-from recombine.plots.scene_pictures import cut
-from recombine.plots.sheets import sheet_path
 from recombine.plots.style import CYCLE, GREY, INK, Figure, canvas, display
 
-VALUES = (("circle", "triangle"), ("red", "blue"), ("large", "small"))
-"""Of the paper's shapes, colours and sizes."""
 DASHES = {"not clipped": "-", "clipped": ":"}
-SHOWN = 4
-"""Samples of a combination."""
 LEVELS = (("seen", 0, "oracle"), ("level 1", 1, PAPER), ("level 2", 2, PAPER))
 """What is shown below the loss, and by which probe."""
 
@@ -32,48 +25,14 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
     return [by_rate(rows, folder), *samples(rows, folder)]
 
 
-def name_of(composition: str) -> str:
-    """011 -> small blue circle."""
-    return " ".join(VALUES[i][int(composition[i])] for i in (2, 1, 0))
-
-
 def samples(rows: Table, folder: Path) -> list[Figure]:
-    """Compositions that lack a seen neighbour, of each family at the setting that suits it best, in
-    the seeds of which all sheets are on disk."""
-    scored = rows.where(kind="accuracy")
-    codes, last = sorted(scored.unique("composition")), max(scored.unique("step"))
-    unseen = sorted(scored.filter(pl.col("level") > 0).unique("composition"))
-    families = families_of(rows)
-    best = {f: some[best_setting(rows, some)] for f, some in families.items()}
-    read = {f: per_seed(rows, v, 2, probe=PAPER) for f, v in best.items()}
-    every = set().union(*read.values())
-    sheets = {(f, s): sheet_path(folder, v, s, last) for f, v in best.items() for s in every}
-    seeds = sorted(s for s in every if all(sheets[f, s].is_file() for f in best))
-    if not seeds:
-        return []
-    figure = Figure(
-        "samples",
-        "Samples of unseen combinations, by seed",
+    """Of each family at the setting that suits it best."""
+    best = {some[best_setting(rows, some)]: f for f, some in families_of(rows).items()}
+    which = (
         "Each family with the setting that has the lowest held-out loss, at the end of training, all "
-        f"labels given. Lines of a panel, from above: {', '.join(map(name_of, unseen))}, of which the "
-        "last is level 2; above a panel the share of these that the paper's linear probe (the mean over "
-        "its seeds) reads as prompted.",
+        "labels given."
     )
-    size = (1.45 * len(seeds) + 0.3, (0.37 * len(unseen) + 0.3) * len(families))
-    shape = (len(families), len(seeds))
-    with canvas(folder, figure, *shape, size=size, squeeze=False) as axes:
-        for (row, column), axis in np.ndenumerate(axes):
-            family, seed = list(families)[row], seeds[column]
-            cells = [
-                [cut(sheets[family, seed], len(codes), codes.index(c), k) for k in range(SHOWN)]
-                for c in unseen
-            ]
-            axis.imshow(
-                np.concatenate([np.concatenate(c, 1) for c in cells]), interpolation="nearest"
-            )
-            axis.set_title(f"{display(family)}, seed {seed}: {read[family][seed]:.2f}", fontsize=7)
-            axis.axis("off")
-    return [figure]
+    return boards(rows, folder, best, which)
 
 
 def by_rate(rows: Table, folder: Path) -> Figure:

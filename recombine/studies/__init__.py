@@ -18,6 +18,7 @@ NAMES = (
     "objectives",
     "label-dropout",
     "optimizers",
+    "small-models",
     "labels",
     "forgetting",
     "jitter",
