@@ -44,6 +44,6 @@ def by_seed(rows: Table, folder: Path) -> Figure:
         axes[2].plot(
             range(len(papers)), papers, "D", color=INK, mfc="none", ms=7, label="the paper"
         )
-        axes[2].legend(loc="upper left", fontsize=8)
+        axes[0].figure.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center")
         axes[0].set(ylim=(-0.03, 1.03), ylabel="share of samples read as prompted")
     return figure

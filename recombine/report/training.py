@@ -18,8 +18,8 @@ from recombine.report.sheets import Grid, grid_of
 
 Record = dict[str, Any]
 Score = list[float | None]
-"""Joint accuracy, the ends of its interval, how many pictures, then one accuracy per factor."""
-SCORE = ("joint", "low", "high", "n")
+"""Joint accuracy, the ends of its interval, then one accuracy per factor."""
+SCORE = ("joint", "low", "high")
 KINDS = ("accuracy", "probe", "refused")
 """Kinds of rows with a probe."""
 NAMES = PROBES | {PAPER: "paper's linear probe, mean over its seeds"}

@@ -21,6 +21,7 @@ After a family and a comma stands what differs:
 - longer: 24,000 updates in place of 8,000;
 - decayed: the rate falls to nothing;
 - lr 3e-4, lr 1e-3: three and ten times the learning rate;
+- small: the network of `small-models`, three layers of 96;
 - averaged, clipped: weights are averaged (EMA), gradients clipped at 1;
 - ddpm: the authors' diffusion; noise is predicted, linear betas, 500 steps, all of them sampled;
 - weak signal: the same with latents of a tenth of the noise, as where those of a VQGAN are not
@@ -55,6 +56,8 @@ WIDE = 0.2
 neighbouring codes, which decode alike."""
 SMALL = TransformerConfig(depth=7, width=128, heads=8, mlp_ratio=8)
 """The transformer of a co-author's public code of MaskGIT (whose MLP is 1040 wide)."""
+SMALLER = TransformerConfig(depth=3, width=96, heads=4)
+"""That of the small models that train on two cores."""
 FEW = 1500
 """Pictures of a composition, as many as the code that the paper builds on renders."""
 DROPOUT = 0.1
@@ -69,6 +72,10 @@ last two of these and the end."""
 LONGER, EVERY = 24_000, 2000
 """Updates of `longer` (the shortest of the paper's curves has 28,000; the authors plan about 115,000),
 and between two checkpoints of them."""
+
+
+def small(recipe: Recipe) -> Recipe:
+    return replace(recipe, net=replace(recipe.net, transformer=SMALLER))
 
 
 def drops(recipe: Recipe) -> Recipe:
@@ -146,6 +153,7 @@ CHANGES = {
     "decayed": partial(trained, decay="linear"),
     "lr 3e-4": partial(trained, lr=3e-4),
     "lr 1e-3": partial(trained, lr=1e-3),
+    "small": small,
     "averaged": partial(trained, ema=0.999),
     "clipped": partial(trained, clip=1.0),
     "ddpm": ddpm,

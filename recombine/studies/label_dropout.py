@@ -12,7 +12,7 @@ The setting is the paper's as far as its curves and a co-author's public code of
 neither clipped nor averaged. MaskGIT, GIVT and MAR share a transformer of 7 layers of 128 with
 labels as tokens; DiT has 7 of 448 with adaLN. Sizes overlap there: some pictures that are labelled
 large show a small object. `apart` trains without these, `longer` with 24,000 updates. `maskgit, lr
-1e-3` has ten times the learning rate (`optimizers`).
+1e-3` has ten times the learning rate (`optimizers`), `small` besides the networks of `small-models`.
 
 With all labels DiT and GIVT are also trained on the latents of a VAE, GIVT without snapping, since
 there are no codes; `cool` samples GIVT without the noise inside components. The authors' DiT is a
@@ -49,7 +49,7 @@ class LabelDropout:
         *(family + ending for family in FAMILIES for ending in ENDINGS),
         *("dit, ddpm", "dit, weak signal", "dit on vae", "dit on vae, weak signal", "givt on vae"),
         "givt, cool",
-        "maskgit, lr 1e-3",
+        *("maskgit, lr 1e-3", "maskgit, small, lr 1e-3", "dit, small, lr 1e-3"),
     )
 
     def recipes(self) -> dict[str, Recipe]:
