@@ -23,7 +23,7 @@ from typing import Any
 
 from curves_table import curves_table
 from detector_tables import by_eye_table, exact_table, k_max_table
-from numbers_as_text import number, region, shown, table_line
+from numbers_as_text import called, number, region, shown, table_line, verdict
 from prose_numbers import filled_numbers
 from seed_tables import factors_table, seeds_table
 from summaries import deciding, summary
@@ -76,7 +76,7 @@ def part_cells(claim: dict[str, Any], every_check: bool = False) -> list[tuple[s
     """What is measured, estimate, n, region and verdict of each part of a claim; its exact checks
     together in one line, unless every one is wanted."""
     rows = [
-        (display(p["name"]), shown(p), str(p["n"]), region(p), p["verdict"])
+        (called(p["name"]), shown(p), str(p["n"]), region(p), verdict(p))
         for p in claim["parts"]
         if "estimate" in p
     ]
@@ -109,7 +109,7 @@ def probes_line(measured: dict[str, Any], variant: str) -> str:
     }
     values = [measured.get(f"{variant}, seen"), measured.get(f"{variant}, level 1")]
     values += [level_2[name] for name in PROBES.values()] + [measured.get(f"paper_{variant}")]
-    cells = [display(variant), *("" if value is None else number(value) for value in values)]
+    cells = [called(variant), *("" if value is None else number(value) for value in values)]
     return table_line(cells)
 
 

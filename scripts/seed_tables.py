@@ -3,9 +3,7 @@ the first claim that measured it says."""
 
 from typing import Any
 
-from numbers_as_text import number, table_line
-
-from recombine.plots.style import display
+from numbers_as_text import called, number, table_line
 
 SEEDS, FACTORS = ", by seed", ("shape", "colour", "size")
 Claims = list[dict[str, Any]]
@@ -14,13 +12,20 @@ Claims = list[dict[str, Any]]
 def seeds_table(claims: Claims) -> str:
     """A line for each model: level 2 of every seed and their mean."""
     lines: dict[str, list[str]] = {}
-    for measured in (claim["measured"] for claim in claims):
+    for claim in claims:
+        measured = claim["measured"]
         for name in (n.removesuffix(SEEDS) for n in measured if n.endswith(SEEDS)):
-            each = measured[name + SEEDS].split()
-            lines.setdefault(name, [*each, f"{sum(map(float, each)) / len(each):.2f}"])
+            lines.setdefault(name, [*measured[name + SEEDS].split(), mean_of(claim, name)])
     most = max(map(len, lines.values())) - 1
     heads = ("level 2 by seed", *map(str, range(most)), "mean")
-    return table_of(heads, [[display(name), *cells] for name, cells in lines.items()])
+    return table_of(heads, [[called(name), *cells] for name, cells in lines.items()])
+
+
+def mean_of(claim: dict[str, Any], name: str) -> str:
+    """As the claim states it; of the rounded seeds where it does not."""
+    each = claim["measured"][name + SEEDS].split()
+    mean = claim["measured"].get(name, sum(map(float, each)) / len(each))
+    return number(mean)
 
 
 def factors_table(claims: Claims) -> str:
@@ -32,7 +37,7 @@ def factors_table(claims: Claims) -> str:
             if name in measured:
                 lines.setdefault(name, [number(v) for v in (*values, measured[name])])
     heads = ("level 2, share of samples that are right in", *FACTORS, "all three")
-    return table_of(heads, [[display(name), *cells] for name, cells in lines.items()])
+    return table_of(heads, [[called(name), *cells] for name, cells in lines.items()])
 
 
 def key(variant: str, factor: str) -> str:

@@ -54,12 +54,14 @@ AT_RATE = (
     *DEVIATIONS[2:],
     "learning rate 1e-3, at which MaskGIT's loss on held-out pictures of what it has seen is lower than at 1e-4 "
     "and 3e-4 (the paper's is not known; a co-author's DiT: 1e-4)",
+    "the region was written when one seed at that rate was known after 3,000 updates (`optimizers`)",
 )
 SMALL = ("maskgit, small, lr 1e-3", "dit, small, lr 1e-3")
 """The networks of `small-models`, at their learning rate."""
 OF_SMALL = (
-    *(said for said in AT_RATE if not said.startswith("7 layers")),
+    *(said for said in AT_RATE[:-1] if not said.startswith("7 layers")),
     "three layers of 96 (7 or 12 in the paper)",
+    "the region was written when five seeds of such networks on smaller pictures were known (`small-models`)",
 )
 CONTINUOUS = ("givt", "mar", "dit")
 WEAK = ("dit, weak signal", "dit on vae, weak signal")

@@ -14,6 +14,7 @@ from recombine.analysis.estimates import rate_difference
 from recombine.analysis.levels import (
     at_level,
     best,
+    fluctuation,
     gain_of,
     has_learned,
     late,
@@ -168,6 +169,9 @@ def tells_apart(rows: Table, variants: dict[str, str]) -> Finding:
     )
     shown = papers_beside(rows, {v: LATE[f] for f, v in variants.items()})
     shown |= by_seed(rows, *variants.values()) | by_factor(rows, *variants.values())
+    for v in variants.values():
+        moves = per_seed(rows, v, 2, fluctuation, PAPER)
+        shown[f"{v}, between checkpoints"] = fmean(moves.values())
     shown["share of single runs that pass"] = passing_share(rows, least, others, FAILS, LEAD)
     return Finding(parts, shown)
 

@@ -35,6 +35,7 @@ DEVIATIONS = (
 AT_RATE = (
     *DEVIATIONS[1:],
     "all labels given, learning rate 1e-3 (the paper's is not known)",
+    "the region was written when one seed of MaskGIT at that rate was known (`optimizers`)",
 )
 
 
