@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import findings  # noqa: E402
 from claim_tables import all_claims, filled_tables  # noqa: E402
 from detector_tables import agreement, read_counts  # noqa: E402
-from numbers_as_text import number, region  # noqa: E402
+from numbers_as_text import called, number, region, verdict  # noqa: E402
 from prose_numbers import filled_numbers, uncited  # noqa: E402
 from readme import PICTURES, claims_page, filled, spans  # noqa: E402
 
@@ -52,6 +52,28 @@ def test_the_page_of_all_claims_is_that_of_the_shipped_results():
         claim for path in (ROOT / "results").glob("*/claims.json") for claim in read_json(path)
     ]
     assert page.count("\n| ") == 1 + len(claims)
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected", "said"),
+    [
+        ((0.3, 0.7), (None, 0.15), "inconclusive (outside)"),
+        ((0.1, 0.7), (None, 0.15), "inconclusive"),
+        ((0.1, 0.2), (0.3, 1.0), "inconclusive (outside)"),
+        ((0.1, 0.3), (0.3, 1.0), "inconclusive"),
+        (None, (0.3, 1.0), "inconclusive"),
+    ],
+)
+def test_a_table_says_where_an_interval_lies_outside_its_region(interval, expected, said):
+    part = {"verdict": "inconclusive", "interval": interval, "expected": expected}
+    assert verdict(part) == said
+    assert verdict(part | {"verdict": "contradicted"}) == "contradicted"
+
+
+def test_one_rate_has_one_name_in_tables():
+    assert called("maskgit, 0.001, not clipped, level 2") == "MaskGIT, 1e-3, 3,000 updates, level 2"
+    assert called("maskgit, lr 1e-3") == "MaskGIT, 1e-3, 8,000 updates"
+    assert called("jepa, all labels, lr 1e-3") == "MaskGIT + JEPA, 12 layers, 1e-3"
 
 
 def test_filling_replaces_only_what_stands_between_the_markers():

@@ -500,6 +500,7 @@ def test_small_things_are_written_for_readers():
     assert render.percent(0.1234) == "12.3\u202f%"
     assert render.percent(None) == "–"
     assert render.kebab("partly supported") == "partly-supported"
+    assert render.script_json({"a": [256.0, 0.5, "1.0"]}) == '{"a":[256,0.5,"1.0"]}'
     assert render.script_json({"a": "</script>&"}) == '{"a":"\\u003c/script\\u003e\\u0026"}'
     assert render.pretty({"ä": 1}) == '{\n  "ä": 1\n}'
     with pytest.raises(ValueError, match="not JSON compliant"):

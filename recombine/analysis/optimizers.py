@@ -11,6 +11,7 @@ from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate_difference
+from recombine.analysis.label_dropout_setting import over_updates
 from recombine.analysis.levels import (
     at_level,
     best,
@@ -170,8 +171,7 @@ def tells_apart(rows: Table, variants: dict[str, str]) -> Finding:
     shown = papers_beside(rows, {v: LATE[f] for f, v in variants.items()})
     shown |= by_seed(rows, *variants.values()) | by_factor(rows, *variants.values())
     for v in variants.values():
-        moves = per_seed(rows, v, 2, fluctuation, PAPER)
-        shown[f"{v}, between checkpoints"] = fmean(moves.values())
+        shown |= over_updates(rows, v, 2, fluctuation, PAPER, f"{v}, between checkpoints")
     shown["share of single runs that pass"] = passing_share(rows, least, others, FAILS, LEAD)
     return Finding(parts, shown)
 
