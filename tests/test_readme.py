@@ -105,8 +105,8 @@ def test_the_readme_cites_estimates_and_verdicts_as_they_are():
         parts = [p for p in claim["parts"] if p.get("interval") and p["n"] == seeds]
         found = [tuple(map(number, (p["estimate"], *p["interval"]))) for p in parts]
         assert match.groups() in found, f"{claim['id']}: {match[0]}"
-    for name, verdict in VERDICT.findall(TEXT):
-        assert claims[name]["verdict"] == " ".join(verdict.split()), name
+    for name, words in VERDICT.findall(TEXT):
+        assert claims[name]["verdict"] == " ".join(words.split()), name
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
