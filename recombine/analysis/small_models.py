@@ -3,8 +3,8 @@ Regions were written when seeds 0 to 4 were known, and are judged by seeds from 
 
 from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, SEEN
-from recombine.analysis.claims import Finding, claim
-from recombine.analysis.levels import gain_of, has_learned
+from recombine.analysis.claims import Finding, Measured, claim
+from recombine.analysis.levels import gain_of, gains, has_learned
 from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
 from recombine.analysis.repair import FAST, PAPERS, spreads
 from recombine.analysis.single_runs import by_seed
@@ -37,6 +37,7 @@ def small_families_in_order(rows: Table) -> Finding:
         *(has_learned(rows, f, SEEN, PAPER) for f in FAMILIES),
     )
     shown = beside(rows, {f: LATE[f] for f in FAMILIES})
+    shown |= by_other_probes(rows, *((f, "maskgit") for f in leads))
     return Finding(parts, shown | by_seed(rows, *FAMILIES) | by_factor(rows, *FAMILIES))
 
 
@@ -53,8 +54,18 @@ def small_maskgit_repaired(rows: Table) -> Finding:
         *(has_learned(rows, v, SEEN, PAPER) for v in both),
     )
     shown = beside(rows, dict(zip(both, PAPERS.values(), strict=True)))
+    shown |= by_other_probes(rows, (REPAIRED, PLAIN))
     shown |= by_seed(rows, *both) | by_factor(rows, *both) | spreads(rows, REPAIRED)
     return Finding(parts, shown)
+
+
+def by_other_probes(rows: Table, *pairs: tuple[str, str]) -> Measured:
+    """The same differences by probes that refuse fragments and blobs, which a linear one accepts."""
+    return {
+        f"{name}, {word}": said
+        for probe, word in (("open-set", "open-set probe"), ("oracle", "oracle"))
+        for name, said in gains(rows, *pairs, probe=probe).items()
+    }
 
 
 CLAIMS = (small_families_in_order, small_maskgit_repaired)

@@ -34,7 +34,7 @@ def boards(rows: Table, folder: Path, variants: dict[str, str], which: str) -> l
         "last is level 2; above a panel the share of these that the paper's linear probe (the mean over "
         "its seeds) reads as prompted.",
     )
-    size = (1.45 * len(seeds) + 0.3, (0.37 * len(unseen) + 0.3) * len(variants))
+    size = (1.45 * len(seeds) + 0.6, (0.37 * len(unseen) + 0.3) * len(variants))
     with canvas(folder, figure, len(variants), len(seeds), size=size, squeeze=False) as axes:
         for line, (variant, name) in zip(axes, variants.items(), strict=True):
             for axis, seed in zip(line, seeds, strict=True):
@@ -45,10 +45,10 @@ def boards(rows: Table, folder: Path, variants: dict[str, str], which: str) -> l
                 ]
                 board = np.concatenate([np.concatenate(cells, 1) for cells in lines])
                 axis.imshow(board, interpolation="nearest")
-                axis.set_title(
-                    f"{display(name)}, seed {seed}: {read[variant][seed]:.2f}", fontsize=7
-                )
-                axis.axis("off")
+                axis.set_title(f"seed {seed}: {read[variant][seed]:.2f}", fontsize=7)
+                axis.set(xticks=(), yticks=())
+                axis.spines[:].set_visible(False)
+            line[0].set_ylabel(display(name).replace(", ", ",\n"))
     return [figure]
 
 
