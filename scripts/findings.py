@@ -39,29 +39,29 @@ TEXTS = (
     "averaged, level 2] ([G26]). [More](docs/pictures.md)",
     "**Conditioned on true values, a small U-Net composes where colours and sizes vary widely within a "
     "class, and not where they do not**: [B30: wide jitter, level 2] and [B30: no jitter, level 2] "
-    "([B30]: the first interval is too wide). Four families point the same way (DiT [B18: dit, wide, "
-    "level 2] against [B10: dit, none], [B18]). Conditioned on classes, three of four families did not "
-    "gain by wide jitter (one seed, [B40]). An exact model shows the same as the U-Net and suggests why "
-    "([B26], [B27], exact). [More](docs/jitter.md)",
-    "**By the CNN probe, accuracy on an unseen combination falls before it rises**, by [C1: fall, color "
-    "0.1] where the two colours are close ([C1]; by the oracle, which rejects blurred samples, it only "
-    "rises, late). Prompting for a colour beyond blue works while the plain prompt still fails, in a "
-    "share of runs of [C4: share of runs with overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
-    "**As in paper B, models that place more objects than in training depend locally on their "
-    "conditions.** Over models and checkpoints locality and K_max, the number of objects placed reliably,"
-    " correlate by rank: [S8: rank correlation within a seed] ([S8]; [S8: rank correlation, locality "
-    "learned, not built in] where locality is not built in). Trained on 1 to 3 objects, a U-Net reaches "
-    "[S2: K_max of exp2] given one location on a grid ([S2]; paper: 2), [S3: K_max of exp3] given a list "
-    "of all ([S3]; paper: 3), [S1: K_max of exp1] given a grid of all ([S1]; paper: 7). U-Nets on "
-    "patches, the paper's local form, reach [S5: K_max of exp3L, patches] given the list ([S5]; paper: 9)"
-    " and, after twice the updates, [S4: K_max of exp2L, patches, longer] given one location ([S4]; "
-    "paper: 9). Controls see the whole picture: a U-Net reaches [S6: K_max of exp2L, patches, whole] after "
-    "a quarter of the updates ([S6]), a token network after all of them [S6: exp2L, whole], above the limit "
-    "of 3.5 (two seeds; S6 counts the U-Net). "
-    "[More](docs/scenes.md)",
-    "**Two published figures of swing-by do not follow from the equations beside them** (paper C, Figs 5 "
-    "and 10). The first needs the square of the data's second moments; the failure to learn in the second"
-    " vanishes when layers are updated, not their product ([T14], exact). [More](docs/swing-by.md)",
+    "([B30]: the first interval is too wide). Of four larger families with wide jitter DiT reaches [B18: dit, "
+    "wide, level 2], MAR [B18: mar, wide], MaskGIT [B18: maskgit, wide], GIVT [B18: givt, wide], and none "
+    "anything without jitter ([B18]). Conditioned on classes probes disagree (one seed, [B40]). In an exact "
+    "model two of three priors need jitter ([B26], [B27], exact). [More](docs/jitter.md)",
+    "**By the CNN probe a U-Net's accuracy on an unseen combination falls before it rises**, by [C1: fall, "
+    "color 0.1] where the two colours are close ([C1]). No ability is lost: where the fall begins, the probe "
+    "reads blue as often for red prompts. In a DiT it falls by [B5: DiT, color 0.1: fall raw] (n = 3), by the "
+    "oracle not at all. Prompting for a colour beyond blue works while the plain prompt still fails, in a share "
+    "of runs of [C4: share of runs with overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
+    "**The more locally a model depends on its conditions, the more objects it places**: over models and "
+    "checkpoints locality and K_max, the number of objects placed reliably, correlate by rank, [S8: rank "
+    "correlation within a seed] ([S8]); local networks have this locality built in, without them it is [S8: "
+    "rank correlation, locality learned, not built in]. Trained on 1 to 3 objects, a U-Net reaches [S2: K_max "
+    "of exp2] given one location on a grid ([S2]; paper: 2), [S3: K_max of exp3] given a list of all ([S3]; "
+    "paper: 3), [S1: K_max of exp1] given a grid of all ([S1]; paper: 7). Networks on patches, the paper's "
+    "local form, reach [S5: K_max of exp3L, patches] given the list ([S5]; paper: 9) and [S4: K_max of exp2L, "
+    "patches, longer] given one location ([S4]; paper: 9); nine is the most we prompt for. Seeing the whole "
+    "picture, a U-Net reaches [S6: K_max of exp2L, patches, whole] after a quarter of the updates ([S6]), a "
+    "token network after all of them [S6: exp2L, whole] (two seeds). [More](docs/scenes.md)",
+    "**Two published figures of swing-by do not follow from gradient descent on the equations beside them** "
+    "(paper C, Figs 5 and 10). The code of the first has the square of the data's second moments; the concept "
+    "that is not learned in the second is learned, slowly, if layers are updated and not their product ([T14], "
+    "exact). [More](docs/swing-by.md)",
 )
 CITED = re.compile(r"\[([A-Z]\d+a?)(?:: ([^\]]+))?\](?!\()")
 
