@@ -46,15 +46,16 @@ SUMMARIES = {
         "level 2] (oracle; [D10]).",
     ),
     "jitter": (
-        "**With true values and wide jitter models compose, without jitter they do not**: a small U-Net "
-        "reaches [B30: wide jitter, level 2] against [B30: no jitter, level 2] ([B30]), DiT [B18: dit, "
-        "wide, level 2] against [B10: dit, none] ([B18]).",
-        "**With classes three of four families did not gain by wide jitter**: MaskGIT reaches [B40: "
-        "maskgit, none, classes] without any and [B40: maskgit, wide, classes] with it (one seed, [B40]).",
-        "**With little jitter and true values no family reaches level 2 by the oracle**, and by the "
-        "open-set probe MaskGIT reaches [B31: maskgit, level 2], MAR [B33: mar, level 2] ([B31], [B33]).",
-        "**The scale at which values are embedded matters**: in balanced units level 1 is higher by "
-        "[B4: balanced - raw, level 1] ([B4]).",
+        "**With true values and wide jitter a small U-Net composes, without jitter it does not**: [B30: wide "
+        "jitter, level 2] against [B30: no jitter, level 2] ([B30]).",
+        "**Of four families with wide jitter** MAR reaches [B18: mar, wide, level 2], DiT [B18: dit, wide, level "
+        "2], MaskGIT [B18: maskgit, wide, level 2], GIVT [B18: givt, wide, level 2], and none anything without "
+        "jitter ([B18]).",
+        "**With classes one seed shows no common direction** ([B40]).",
+        "**With the usual jitter and true values little of level 2 is accepted by the oracle**: [B31: dit, "
+        "oracle] in DiT to [B33: mar, oracle] in MAR ([B31], [B33]).",
+        "**With values in balanced units the oracle accepts more of level 1** by [B4: balanced - raw, level 1] "
+        "([B4]).",
     ),
     "scenes": (
         "Exp 1, all locations as a grid: [S1: K_max of exp1] ([S1]; paper B: 7).",

@@ -1,4 +1,4 @@
-"""The study `small-models`: what is compared with what, and how it is judged."""
+"""The study `small-models`: what is compared with what, and how it is assessed."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 """What the claims of `small-models` measure: level 2 by the paper's probe, the mean over its seeds.
-Regions were written when seeds 0 to 4 were known, and are judged by seeds from 5 on."""
+Regions were written when seeds 0 to 4 were known; seeds from 5 on count."""
 
 from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, SEEN
@@ -20,7 +20,7 @@ DEVIATIONS = (
     " (the paper: 7 or 12 layers, 28,000 to 77,000 updates)",
     "learning rate 1e-3 (a co-author's code: 1e-4 for DiT; the paper's others are not known)",
     "GIVT: floored scales, samples snapped to codes, decoded by confidence; MAR decodes at random",
-    "regions were written when seeds 0 to 4 were known; other seeds are judged",
+    "regions were written when seeds 0 to 4 were known; other seeds count",
 )
 
 
