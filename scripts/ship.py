@@ -12,7 +12,7 @@ from recombine.analysis.table import Table, read_rows_of, read_table, write_tabl
 from recombine.store import read_json, write_json
 
 RESULTS = Path(__file__).parents[1] / "results"
-EVERY_SEED = ("repair", "optimizers")
+EVERY_SEED = ("repair", "optimizers", "small-models")
 """Studies with a figure of the samples of all seeds."""
 
 

@@ -14,7 +14,6 @@ from recombine.store import read_json
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import findings  # noqa: E402
 from claim_tables import all_claims, filled_tables  # noqa: E402
 from detector_tables import agreement, read_counts  # noqa: E402
 from numbers_as_text import called, number, region, verdict  # noqa: E402
@@ -179,14 +178,6 @@ def test_a_number_that_cites_a_claim_follows_it_and_others_stay():
     made = filled_numbers(text, claims, ROOT)
     assert made == "0.0<!-- T1: error, worst --> and -0.012<!-- T1: error, worst -->, not 0.5"
     assert uncited(made) == {"0.5"}
-
-
-def test_a_finding_may_cite_the_mean_of_a_line_of_a_table(tmp_path, monkeypatch):
-    (tmp_path / "some-laptop.csv").write_text(
-        'x,seed 0,"mean [95 % interval]"\nDiT,0.1,"0.5 [0.1, 0.9]"\n'
-    )
-    monkeypatch.setattr(findings, "FOLDER", tmp_path)
-    assert findings.filled("reaches [some-laptop: DiT].", {}) == "reaches 0.5 [0.1, 0.9]."
 
 
 def test_counts_by_eye_are_of_240_different_pictures():
