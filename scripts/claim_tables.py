@@ -85,8 +85,8 @@ def part_cells(claim: dict[str, Any], every_check: bool = False) -> list[tuple[s
         rows += [(display(p["name"]), "exact check", "", "holds", p["verdict"]) for p in checks]
     elif checks:
         held = sum(p["holds"] for p in checks)
-        verdict = "supported" if held == len(checks) else "contradicted"
-        rows.append(("exact checks", f"{held} of {len(checks)} hold", "", "all", verdict))
+        whole = "supported" if held == len(checks) else "contradicted"
+        rows.append(("exact checks", f"{held} of {len(checks)} hold", "", "all", whole))
     return rows or [(claim["note"], "", "", "", claim["verdict"])]
 
 

@@ -16,52 +16,51 @@ TEXTS = (
     "dropout], in GIVT by [G9: givt - givt, dropout]; that it is 0.3 or more is not established ([G7], "
     "[G8]). Prompted for the small blue triangle, DiT then misses the shape (right in [G8: dit, dropout, "
     "level 2, shape], with all labels in [G8: dit, level 2, shape]), MAR the colour ([G9: mar, dropout, "
-    "level 2, colour], with all labels [G10: mar, level 2, colour]). In an exact model, made afterwards, a "
-    "picture labelled without its shape teaches that blue means circle ([B36], [B38], exact). "
+    "level 2, colour], with all labels [G10: mar, level 2, colour]). In an exact model, made afterwards, "
+    "a picture labelled without its shape teaches that blue means circle ([B36], [B38], exact). "
     "[More](docs/pictures.md), [theory](docs/missing-labels.md)",
-    "**With all labels no difference between outputs is shown in networks of 7 layers; runs differ "
-    "widely.** At 1e-3, which fits held-out pictures of seen combinations better than 1e-4, MaskGIT reaches "
-    "[G24: maskgit, 0.001, not clipped, level 2] at level 2, GIVT [G24: givt, 0.001, not clipped], MAR [G24: "
-    "mar, 0.001, not clipped], DiT [G24: dit, 0.001, not clipped] ([G24]; paper: [G24: paper_maskgit, 0.001, "
-    "not clipped], [G24: paper_givt, 0.001, not clipped], [G24: paper_mar, 0.001, not clipped], [G24: "
-    "paper_dit, 0.001, not clipped], most of them one run). By seed MaskGIT has [G24: maskgit, 0.001, not "
-    "clipped, by seed]: two runs of five are as low as the paper's. At 1e-4 it reaches [D1: maskgit, level "
-    "2] ([D1]), DiT [G10: dit, level 2] ([G10]). **In small networks, which train on two cores, the means are "
-    "in the paper's order**: MaskGIT [G25: maskgit], GIVT [G25: givt], MAR [G25: mar], DiT [G25: dit]; DiT "
-    "leads by [G25: dit - maskgit, level 2] ([G25]). [More](docs/pictures.md)",
-    "**With paper A's auxiliary loss fewer of MaskGIT's attention heads respond to several factors; it "
-    "is not shown to make MaskGIT compose.** The share of such heads falls by [D8: share of polysemantic "
+    "**With all labels no difference between outputs is shown by the paper's probe; runs differ widely.**"
+    " At 1e-3, which fits held-out pictures of seen combinations better than 1e-4, MaskGIT reaches [G24: "
+    "maskgit, 0.001, not clipped, level 2] at level 2, GIVT [G24: givt, 0.001, not clipped], MAR [G24: "
+    "mar, 0.001, not clipped], DiT [G24: dit, 0.001, not clipped] ([G24]; paper: [G24: paper_maskgit, "
+    "0.001, not clipped], [G24: paper_givt, 0.001, not clipped], [G24: paper_mar, 0.001, not clipped], "
+    "[G24: paper_dit, 0.001, not clipped], most of them one run). By seed MaskGIT has [G24: maskgit, "
+    "0.001, not clipped, by seed]: two runs of five are as low as the paper's. At 1e-4 it reaches [D1: "
+    "maskgit, level 2] ([D1]). In small networks, trained on two cores, DiT leads it by [G25: dit - "
+    "maskgit, level 2] ([G25]), by a probe that refuses fragments by [G25: dit - maskgit, open-set "
+    "probe]. [More](docs/pictures.md)",
+    "**With paper A's auxiliary loss fewer of MaskGIT's attention heads respond to several factors; it is"
+    " not shown to make MaskGIT compose.** The share of such heads falls by [D8: share of polysemantic "
     "heads, fall] ([D8]), the overlap of circuits by [D9: mean fall of the overlap] ([D9], by a size of "
     "circuits chosen after the run; by that written before: inconclusive). Where label dropout keeps "
     "MaskGIT from composing, level 2 rises by [D6: jepa - maskgit, level 2] ([D6]; paper: from [D6: "
     "paper_maskgit] to [D6: paper_jepa]), with all labels at 1e-3 by [B46: jepa, all labels, lr 1e-3 - "
-    "maskgit, all labels, lr 1e-3, level 2] ([B46]), in small networks by [G26: jepa, averaged - maskgit, "
-    "averaged, level 2] ([G26]). [More](docs/pictures.md)",
+    "maskgit, all labels, lr 1e-3, level 2] ([B46]). [More](docs/pictures.md)",
     "**Conditioned on true values, a small U-Net composes where colours and sizes vary widely within a "
     "class, and not where they do not**: [B30: wide jitter, level 2] and [B30: no jitter, level 2] "
-    "([B30]: the first interval is too wide). Of four larger families with wide jitter DiT reaches [B18: dit, "
-    "wide, level 2], MAR [B18: mar, wide], MaskGIT [B18: maskgit, wide], GIVT [B18: givt, wide], and none "
-    "anything without jitter ([B18]). Conditioned on classes probes disagree (one seed, [B40]). In an exact "
-    "model two of three priors need jitter ([B26], [B27], exact). [More](docs/jitter.md)",
-    "**By the CNN probe a U-Net's accuracy on an unseen combination falls before it rises**, by [C1: fall, "
-    "color 0.1] where the two colours are close ([C1]). No ability is lost: where the fall begins, the probe "
-    "reads blue as often for red prompts. In a DiT it falls by [B5: DiT, color 0.1: fall raw] (n = 3), by the "
-    "oracle not at all. Prompting for a colour beyond blue works while the plain prompt still fails, in a share "
-    "of runs of [C4: share of runs with overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
+    "([B30]: the first interval is too wide). Of four larger families with wide jitter DiT reaches [B18: "
+    "dit, wide, level 2], MAR [B18: mar, wide], MaskGIT [B18: maskgit, wide], GIVT [B18: givt, wide], and"
+    " none anything without jitter ([B18]). Conditioned on classes probes disagree (one seed, [B40]). In "
+    "an exact model two of three priors need jitter ([B26], [B27], exact). [More](docs/jitter.md)",
+    "**By the CNN probe a U-Net's accuracy on an unseen combination falls before it rises**, by [C1: "
+    "fall, color 0.1] where the two colours are close ([C1]). No ability is lost: where the fall begins, "
+    "the probe reads blue as often for red prompts. By the oracle it does not fall. Prompting for a "
+    "colour beyond blue works while the plain prompt still fails, in a share of runs of [C4: share of "
+    "runs with overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
     "**The more locally a model depends on its conditions, the more objects it places**: over models and "
     "checkpoints locality and K_max, the number of objects placed reliably, correlate by rank, [S8: rank "
-    "correlation within a seed] ([S8]); local networks have this locality built in, without them it is [S8: "
-    "rank correlation, locality learned, not built in]. Trained on 1 to 3 objects, a U-Net reaches [S2: K_max "
-    "of exp2] given one location on a grid ([S2]; paper: 2), [S3: K_max of exp3] given a list of all ([S3]; "
-    "paper: 3), [S1: K_max of exp1] given a grid of all ([S1]; paper: 7). Networks on patches, the paper's "
-    "local form, reach [S5: K_max of exp3L, patches] given the list ([S5]; paper: 9) and [S4: K_max of exp2L, "
-    "patches, longer] given one location ([S4]; paper: 9); nine is the most we prompt for. Seeing the whole "
-    "picture, a U-Net reaches [S6: K_max of exp2L, patches, whole] after a quarter of the updates ([S6]), a "
-    "token network after all of them [S6: exp2L, whole] (two seeds). [More](docs/scenes.md)",
-    "**Two published figures of swing-by do not follow from gradient descent on the equations beside them** "
-    "(paper C, Figs 5 and 10). The code of the first has the square of the data's second moments; the concept "
-    "that is not learned in the second is learned, slowly, if layers are updated and not their product ([T14], "
-    "exact). [More](docs/swing-by.md)",
+    "correlation within a seed] ([S8]); without local networks, which have it built in, [S8: rank "
+    "correlation, locality learned, not built in]. Trained on 1 to 3 objects, a U-Net reaches [S2: K_max "
+    "of exp2] given one location on a grid ([S2]; paper: 2), [S3: K_max of exp3] given a list of all "
+    "([S3]; paper: 3), [S1: K_max of exp1] given a grid of all ([S1]; paper: 7). Networks on patches, the"
+    " paper's local form, reach [S5: K_max of exp3L, patches] given the list ([S5]; paper: 9) and [S4: "
+    "K_max of exp2L, patches, longer] given one location ([S4]; paper: 9). Seeing the whole picture, a "
+    "U-Net reaches [S6: K_max of exp2L, patches, whole] ([S6]), a token network [S6: exp2L, whole] (two "
+    "seeds). [More](docs/scenes.md)",
+    "**Two published figures of swing-by do not follow from gradient descent on the equations beside "
+    "them** (paper C, Figs 5 and 10). The code of the first has the square of the data's second moments; "
+    "the concept that is not learned in the second is learned, slowly, if layers are updated and not "
+    "their product ([T14], exact). [More](docs/swing-by.md)",
 )
 CITED = re.compile(r"\[([A-Z]\d+a?)(?:: ([^\]]+))?\](?!\()")
 

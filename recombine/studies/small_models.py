@@ -65,8 +65,8 @@ STUDY = Study(
     paper="A, Figs 3 and 6",
     cost={
         "smoke": "20 s, one core",
-        "laptop": "15 min (estimate), two cores, --workers 2",
-        "full": "75 min (estimate), two cores, --workers 2, seeds 5 to 9",
+        "laptop": "25 min, two cores, --workers 2",
+        "full": "2 h, two cores, --workers 2, seeds 5 to 9",
     },
     settings=settings,
     jobs=jobs,
