@@ -252,7 +252,7 @@ def test_unseen_combinations_are_shown_by_seed_where_every_sheet_is_there(tmp_pa
         assert [f.name for f in samples(with_paper_probe(Table(rows)), figures)] == ["samples"]
     axes = saved.call_args[0][0].axes
     assert [a.get_title("left") for a in axes] == ["seed 0: 0.25", "seed 1: 0.75"]
-        assert [a.get_ylabel() for a in axes] == ["DiT", ""]
+    assert [a.get_ylabel() for a in axes] == ["DiT", ""]
     for seed, axis in enumerate(axes):
         shown = axis.images[0].get_array()
         assert shown.shape == (8, 16, 3)
