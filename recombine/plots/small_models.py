@@ -35,7 +35,7 @@ def by_seed(rows: Table, folder: Path) -> Figure:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
             for x, variant in enumerate(variants):
                 values = per_seed(rows, variant, level, probe=probe).values()
-                plot_seeds(axis, x, list(values), CYCLE[x % len(CYCLE)], "")
+                plot_seeds(axis, float(x), list(values), CYCLE[x % len(CYCLE)], "")
             names = [display(v).replace(", ", "\n").replace(" + ", "\n+ ") for v in variants]
             axis.set_xticks(range(len(variants)), names, fontsize=7)
             axis.grid(axis="x", visible=False)
