@@ -14,13 +14,21 @@ from recombine.analysis.label_dropout_setting import (
     DEVIATIONS,
     WEAK,
     beside,
-    over_updates,
     papers_of,
     seen,
     seen_by_class,
     seen_by_oracle,
 )
-from recombine.analysis.levels import at_level, early, fluctuation, gain, gain_of, late, per_seed
+from recombine.analysis.levels import (
+    at_level,
+    early,
+    fluctuation,
+    gain,
+    gain_of,
+    late,
+    over_updates,
+    per_seed,
+)
 from recombine.analysis.paper_curves import paper_points
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.single_runs import by_seed

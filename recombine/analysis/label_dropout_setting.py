@@ -1,7 +1,6 @@
 """The setting of `label-dropout` beside the paper's: deviations, the paper's numbers, and what else is
 read of its variants."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from statistics import fmean
 
@@ -9,12 +8,10 @@ from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, NAMES, SEEN
 from recombine.analysis.claims import Measured
 from recombine.analysis.levels import (
-    Curve,
     curve,
     curves_at,
     has_learned,
     late,
-    per_seed,
     seeds_of,
 )
 from recombine.analysis.paper_probe import PAPER
@@ -104,12 +101,3 @@ def seen_by_class(rows: Table, *variants: str) -> Measured:
             with suppress(LookupError):
                 shown[f"{v}, {name}"] = fmean(map(late, curves_at(rows, v, code, PAPER)))
     return shown
-
-
-def over_updates(
-    rows: Table, variant: str, level: int, summary: Callable[[Curve], float], probe: str, key: str
-) -> Measured:
-    """A summary of a variant's curves, the mean over seeds; nothing where they are too short."""
-    with suppress(LookupError):
-        return {key: fmean(per_seed(rows, variant, level, summary, probe).values())}
-    return {}

@@ -107,6 +107,15 @@ def fluctuation(points: Curve) -> float:
     return fmean(abs(b - a) for (_, a), (_, b) in pairwise(half))
 
 
+def over_updates(
+    rows: Table, variant: str, level: int, summary: Callable[[Curve], float], probe: str, key: str
+) -> Measured:
+    """A summary of a variant's curves, the mean over seeds; nothing where they are too short."""
+    with suppress(LookupError):
+        return {key: fmean(per_seed(rows, variant, level, summary, probe).values())}
+    return {}
+
+
 def enough(points: Curve) -> Curve:
     """The checkpoints of a run. LookupError where early and late ones would be the same."""
     if len(points) < FEWEST:

@@ -11,7 +11,6 @@ from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate_difference
-from recombine.analysis.label_dropout_setting import over_updates
 from recombine.analysis.levels import (
     at_level,
     best,
@@ -19,6 +18,7 @@ from recombine.analysis.levels import (
     gain_of,
     has_learned,
     late,
+    over_updates,
     per_seed,
     same_seeds,
 )
@@ -138,7 +138,7 @@ def categories_fail_at_a_high_rate(rows: Table) -> Finding:
     Expected: at 1e-3, not clipped: level 2 of MaskGIT <= 0.15, of each other family >= 0.5 more,
     seen >= 0.7 for all; late means, paper's linear probe (mean over its seeds) (paper: 0.006, 0.697,
     0.821, 0.848)"""
-    return tells_apart(rows, {family: f"{family}, {FAST}" for family in FAMILIES})
+    return only_maskgit_fails(rows, {family: f"{family}, {FAST}" for family in FAMILIES})
 
 
 @claim("G24", "A, Fig 3", faithful=False, deviations=DEVIATIONS)
@@ -153,12 +153,12 @@ def categories_fail_at_their_best(rows: Table) -> Finding:
     if missing := [family for family in FAMILIES if family not in families]:
         raise LookupError(f"no held-out loss of {missing[0]} was measured")
     chosen = {f: families[f][best_setting(rows, families[f])] for f in FAMILIES}
-    found = tells_apart(rows, chosen)
+    found = only_maskgit_fails(rows, chosen)
     shown: Measured = {f"{f}, best": v for f, v in chosen.items()}
     return Finding(found.parts, shown | found.measured)
 
 
-def tells_apart(rows: Table, variants: dict[str, str]) -> Finding:
+def only_maskgit_fails(rows: Table, variants: dict[str, str]) -> Finding:
     """Whether MaskGIT fails where the other families compose; a variant for each family."""
     rows = with_paper_probe(rows)
     least = variants["maskgit"]

@@ -5,19 +5,19 @@ from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, claim
 from recombine.analysis.levels import gain_of, gains, has_learned
+from recombine.analysis.optimizers import FAMILIES
 from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
 from recombine.analysis.repair import FAST, PAPERS, spreads
 from recombine.analysis.single_runs import by_seed
 from recombine.analysis.table import Table
 
-FAMILIES = ("maskgit", "givt", "mar", "dit")
 PLAIN, REPAIRED = "maskgit, averaged", "jepa, averaged"
 RUNS = {PLAIN: "maskgit" + FAST, REPAIRED: "jepa" + FAST}
 """MaskGIT with averaged weights, without the auxiliary loss and with it, and what `repair` calls them."""
 LEAD, GAIN = 0.3, 0.1
 DEVIATIONS = (
     "three layers of 96, pictures of 20 x 20, 4,000 updates of 32, with averaged weights 5,000 "
-    " (the paper: 7 or 12 layers, 28,000 to 77,000 updates)",
+    "(the paper: 7 or 12 layers, 28,000 to 77,000 updates)",
     "learning rate 1e-3 (a co-author's code: 1e-4 for DiT; the paper's others are not known)",
     "GIVT: floored scales, samples snapped to codes, decoded by confidence; MAR decodes at random",
     "regions were written when seeds 0 to 4 were known; other seeds count",
