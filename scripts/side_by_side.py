@@ -8,6 +8,7 @@ all runs, without weights, and the last sheet of each are packed: packed/rows-0.
 """
 
 import argparse
+import io
 import os
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -98,12 +100,23 @@ def pack(out: Path, goal: Path) -> None:
         with part.open("wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             while waiting and file.tell() < LARGEST:
                 for some in kept(waiting.pop(0)):
-                    archive.add(some, str(some.relative_to(out)))
+                    with suppress(FileNotFoundError):
+                        add(archive, some, str(some.relative_to(out)))
         part.replace(path)
 
 
 def kept(run: Path) -> list[Path]:
-    return [*sorted(run.glob("*.json*")), *sorted(run.rglob("*.png"))[-1:]]
+    """done.json comes before the rows that it vouches for. Hidden files are half-written."""
+    sheets = [p for p in sorted(run.rglob("*.png")) if not p.name.startswith(".")]
+    return [*sorted(run.glob("[!.]*.json*")), *sheets[-1:]]
+
+
+def add(archive: tarfile.TarFile, path: Path, name: str) -> None:
+    """A file as it is now: runs go on meanwhile, rows are added and progress.json is removed."""
+    held = path.read_bytes()
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime = len(held), time.time()
+    archive.addfile(info, io.BytesIO(held))
 
 
 def last_lines(out: Path) -> list[str]:

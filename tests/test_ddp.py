@@ -84,6 +84,7 @@ def folders(tmp_path_factory):
     return fit(root / "one", runtime=QUIET, batch=both), tiny.folder_of(root / "two")
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_weights_of_one(folders):
     one, two = (f.load_model() for f in folders)
     assert one.keys() == two.keys()

@@ -23,8 +23,16 @@ QUIET = Runtime(quiet=True)
 def task(decay: str = "none") -> ModelRun:
     recipe = repair.settings("smoke").recipes()["jepa"]
     train = replace(recipe.train, steps=6, log_every=1, decay=decay)
-    evaluation = replace(recipe.evaluation, checkpoints=(2, 4), samples=2)
+    some = {"checkpoints": (2, 4), "samples": 2, "probe_steps": 2, "paper_probes": 1}
+    evaluation = replace(recipe.evaluation, **some)
     return ModelRun(replace(recipe, train=train, evaluation=evaluation))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("long")
+    obtain(task(), root, QUIET)
+    return root
 
 
 def cut_off(task: ModelRun, out: Path) -> None:
@@ -36,14 +44,14 @@ def cut_off(task: ModelRun, out: Path) -> None:
     (folder / "rows.jsonl").write_text("".join(rows[: last + 1]) + rows[-1][:20])
 
 
-def test_the_first_updates_of_a_run_are_a_shorter_run(tmp_path):
+def test_the_first_updates_of_a_run_are_a_shorter_run(tmp_path, finished):
     long, short = task(), shortened(task(), 4)
-    obtain(long, tmp_path / "long", QUIET)
+    shutil.copytree(finished, tmp_path / "long")
     obtain(short, tmp_path / "short", QUIET)
-    finished = shorten(tmp_path / "long", 4, tmp_path / "of finished")
+    of_finished = shorten(tmp_path / "long", 4, tmp_path / "of finished")
     cut_off(long, tmp_path / "long")
-    stopped = shorten(tmp_path / "long", 4, tmp_path / "of stopped")
-    assert finished == stopped == [digest_of(short)]
+    of_stopped = shorten(tmp_path / "long", 4, tmp_path / "of stopped")
+    assert of_finished == of_stopped == [digest_of(short)]
     trained = folder_of(short, tmp_path / "short")
     for made in (tmp_path / "of finished", tmp_path / "of stopped"):
         folder = folder_of(short, made)
@@ -55,8 +63,8 @@ def test_the_first_updates_of_a_run_are_a_shorter_run(tmp_path):
             assert folder.facts()[name] == trained.facts()[name]
 
 
-def test_a_run_that_went_no_further_is_left_out(tmp_path):
-    obtain(task(), tmp_path / "long", QUIET)
+def test_a_run_that_went_no_further_is_left_out(tmp_path, finished):
+    shutil.copytree(finished, tmp_path / "long")
     path = folder_of(task(), tmp_path / "long").path
     (path / "done.json").unlink()
     rows = (path / "rows.jsonl").read_text().splitlines(keepends=True)

@@ -36,10 +36,12 @@ def call(folder: Path, minutes: float) -> list[str]:
     """From a folder that is not the repository's."""
     command = [sys.executable, str(SCRIPT), "plan.txt", "out", "packed", "--minutes", str(minutes)]
     env = os.environ | {"RECOMBINE_MPS": "0"}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=True, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder)
+    assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_queues_run_on_and_what_comes_home_is_assessed_like_what_stayed(tmp_path):
     (tmp_path / "plan.txt").write_text(PLAN)
     assert call(tmp_path, 0.0)[-1] == "running", "it returns before the work is done"
@@ -77,6 +79,22 @@ def test_archives_stay_small_and_weights_stay_behind(tmp_path, monkeypatch):
     assert len(archives) > 1
     each = [(f"runs/{n}/rows.jsonl", f"runs/{n}/samples/2.png") for n in range(5)]
     assert names == [name for pair in each for name in pair]
+
+
+def test_files_that_change_while_they_are_packed(tmp_path, monkeypatch):
+    """A run that finishes meanwhile removes progress.json; another one writes a hidden file first."""
+    run = tmp_path / "out" / "runs" / "0"
+    run.mkdir(parents=True)
+    for name in ("progress.json", "rows.jsonl", ".rows.jsonl.here.1.tmp"):
+        (run / name).write_text("first\n")
+    names = side_by_side.kept(run)
+    assert [path.name for path in names] == ["progress.json", "rows.jsonl"]
+    (run / "progress.json").unlink()
+    monkeypatch.setattr(side_by_side, "kept", lambda run: names)
+    side_by_side.pack(tmp_path / "out", tmp_path / "packed")
+    with tarfile.open(tmp_path / "packed" / "rows-0.tgz") as archive:
+        assert archive.getnames() == ["runs/0/rows.jsonl"]
+        assert archive.extractfile("runs/0/rows.jsonl").read() == b"first\n"
 
 
 @pytest.mark.parametrize("alive", [True, False])

@@ -24,6 +24,10 @@ def seeds_of_probe(rows: Table, kind: str = "accuracy") -> list[str]:
 
 def with_paper_probe(rows: Table) -> Table:
     """The rows, and beside them those of the probe PAPER. LookupError where there are none."""
+    return rows.once(PAPER, lambda: _with_paper_probe(rows))
+
+
+def _with_paper_probe(rows: Table) -> Table:
     some = rows.frame.filter(pl.col("probe").is_in(seeds_of_probe(rows)))
     keys = [name for name in KEYS if name in some.columns]
     read = [name for name in ("joint", *FACTORS) if name in some.columns]

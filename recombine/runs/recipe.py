@@ -3,7 +3,7 @@ Pure data."""
 
 import math
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from recombine.objectives.solvers import Heun, Solver
 from recombine.tokenizers.pixels import Pixels
 from recombine.tokenizers.tokenizer import Tokenizer
 from recombine.train.fit import TrainConfig
-from recombine.worlds.factors import Composition, Split, code
+from recombine.worlds.factors import Composition, FactorSpace, Split, code
 from recombine.worlds.folder import Folder
 from recombine.worlds.shapes2d import ShapeName, Shapes2D
 from recombine.worlds.world import World
@@ -133,13 +133,8 @@ class Recipe:
         """UsageError where the parts do not fit each other. Called before the work, not when a
         config is read: a folder may be gone."""
         self.net.check(self.shape)
-        with (
-            torch.random.fork_rng(devices=[]),
-            Unfilled() as made,
-        ):  # a network of one's own may use random numbers
-            codes = self.tokenizer.untrained()
-            self.objective.network(self.net, self.conditioning, self.shape, self.world.space, codes)
-        self._check_room(made.bytes)
+        parts = (self.objective, self.net, self.conditioning, self.tokenizer)
+        self._check_room(_weights(*parts, self.shape, self.world.space))
         if self.evaluation.guidance != 1:
             self._check_guidance()
         if unknown := [c for c in self.seen if not self.world.space.has(c)]:
@@ -259,3 +254,18 @@ class Recipe:
         levels = {code(c): self.split.level(c) for c in self.world.space.compositions}
         own = f"the folder {Path(self.world.path).name}" if isinstance(self.world, Folder) else ""
         return {"space": {"factors": factors}, "levels": levels, "own": own}
+
+
+@lru_cache(maxsize=64)
+def _weights(
+    objective: Objective,
+    net: NetConfig,
+    conditioning: Conditioning,
+    tokenizer: Tokenizer,
+    shape: Shape,
+    space: FactorSpace,
+) -> int:
+    """Bytes of the network's weights. A network of one's own may draw random numbers when built."""
+    with torch.random.fork_rng(devices=[]), Unfilled() as made:
+        objective.network(net, conditioning, shape, space, tokenizer.untrained())
+    return made.bytes
