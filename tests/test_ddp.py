@@ -92,6 +92,7 @@ def test_two_processes_give_the_weights_of_one(folders):
         torch.testing.assert_close(two[name], one[name], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_every_row_is_written_once_and_says_the_same(folders):
     one, two = (f.rows() for f in folders)
     assert [(r["kind"], r["step"]) for r in one] == [(r["kind"], r["step"]) for r in two]
@@ -106,6 +107,7 @@ def test_processes_draw_different_parts():
     assert not torch.equal(*parts)
 
 
+@pytest.mark.slow
 def test_a_study_runs_under_torchrun(folders):
     study = folders[1].path.parents[1] / "study"
     assert len(list(study.glob("runs/*/samples"))) == 2

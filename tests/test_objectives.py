@@ -285,6 +285,7 @@ def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path):
     assert read_json(done / "claims.json") == []  # they are about other pictures
 
 
+@pytest.mark.slow
 def test_a_folder_without_pictures_of_what_is_new_is_prompted_for_it(folder, tmp_path):
     """The pictures of one form in one paint are left out: these compositions are new."""
     rows = list(csv.DictReader((folder / "factors.csv").read_text().splitlines()))

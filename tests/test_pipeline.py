@@ -412,6 +412,7 @@ def test_fresh_erases_nothing_while_another_command_works_on_a_run(study, tmp_pa
     assert {p: p.read_bytes() for p in out.glob("runs/*/*") if p.is_file()} == before
 
 
+@pytest.mark.slow
 def test_two_commands_at_once_share_the_work(study, tmp_path):
     out = tmp_path / "out"
     arguments = [

@@ -141,9 +141,13 @@ def per_seed(
     column: str = "joint",
 ) -> dict[int, float]:
     """One summary of a level's curve for each seed. LookupError where there are no such rows."""
-    seeds = seeds_of(rows, variant)
-    curves = {seed: curve(rows, variant, seed, level, column, probe) for seed in seeds}
-    values = {seed: summary(points) for seed, points in curves.items() if points}
+
+    def summaries() -> dict[int, float]:
+        seeds = seeds_of(rows, variant)
+        curves = {seed: curve(rows, variant, seed, level, column, probe) for seed in seeds}
+        return {seed: summary(points) for seed, points in curves.items() if points}
+
+    values = rows.once(("per seed", variant, level, summary, probe, column), summaries)
     if not values:
         by = f" by the probe {probe}" if probe else ""
         raise LookupError(f"no rows of {variant} at level {level}{by}")
