@@ -24,20 +24,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from mutant_tests import (
-    FAILED,
-    Tests,
-    Warm,
-    at_load,
-    block_at,
-    files,
-    imported,
-    is_exchangeable,
-    tests_at,
-    traced,
-    verdict,
-    with_notes,
-)
+from mutant_blocks import at_load, block_at, files, imported, tests_at, traced, with_notes
+from mutant_tests import FAILED, Tests, Warm, is_exchangeable, verdict
 
 ROOT = Path(__file__).parents[1]
 CORE = (
