@@ -142,13 +142,20 @@ def test_an_earlier_folder_is_not_overwritten(apart, tmp_path) -> None:
     assert not list(goal.iterdir())
 
 
-def test_seeds_are_counted_from_the_first() -> None:
-    def tasks(first: int, count: int) -> set:
-        (plan,) = planned(Command(("composition",), "smoke", count, first_seed=first))
-        return {job for job in plan.jobs if "seed" in dict(job.labels)}
+@pytest.mark.parametrize(
+    ("study", "scale", "own"), [("composition", "smoke", 0), ("two-models", "full", 5)]
+)
+def test_seeds_are_counted_from_the_first(study, scale, own) -> None:
+    """Some studies begin with another seed than 0; so many are run all the same."""
 
-    assert tasks(0, 1)
-    assert tasks(1, 2) == tasks(0, 3) - tasks(0, 1)
+    def of(first: int, count: int) -> tuple[list[int], set]:
+        command = Command((study,), scale, count, first_seed=first)
+        (plan,) = planned(command)
+        return command.seeds_of(plan), {job for job in plan.jobs if "seed" in dict(job.labels)}
+
+    assert of(0, 1)[0] == [own]
+    assert of(1, 2)[0] == [own + 1, own + 2]
+    assert of(1, 2)[1] == of(0, 3)[1] - of(0, 1)[1]
 
 
 @pytest.mark.parametrize("facts", [[1], {"name": "colours"}])

@@ -4,7 +4,6 @@ follow from their rows."""
 import json
 import math
 import shutil
-import time
 from pathlib import Path
 
 import polars as pl
@@ -95,6 +94,14 @@ def test_a_study_is_described_as_its_code_describes_it(name):
 
 
 @pytest.mark.parametrize("name", STUDIES)
+def test_the_seeds_it_says_are_those_of_its_rows(name):
+    """Rows without seeds are exact; those of other seeds are of variants that have more."""
+    rows = pl.read_parquet(RESULTS / name / "rows.parquet")
+    held = set(rows["seed"].drop_nulls()) if "seed" in rows.columns else set()
+    assert not held or set(read_json(RESULTS / name / "study.json")["seeds"]) <= held
+
+
+@pytest.mark.parametrize("name", STUDIES)
 def test_rows_are_typed_and_in_todays_words(name):
     rows = pl.read_parquet(RESULTS / name / "rows.parquet")
     assert not set(rows.columns) & OLD_COLUMNS
@@ -151,11 +158,9 @@ def test_studies_of_the_same_runs_share_their_rows():
     assert not rows.filter(pl.col("run").is_not_null()).drop("study").is_duplicated().any()
 
 
-def test_a_site_of_all_of_them_takes_seconds_and_its_pages_are_small(tmp_path):
+def test_a_site_of_all_of_them_has_small_pages(tmp_path):
     copy = shutil.copytree(RESULTS, tmp_path / "results")
-    begin = time.process_time()
     write_site(copy)
-    assert time.process_time() - begin < 10
     assert max(page.stat().st_size for page in copy.rglob("index.html")) < 2_000_000
     if CHROMIUM:
         height = "(f) => f.document.documentElement.scrollHeight"

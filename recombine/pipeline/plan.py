@@ -37,10 +37,9 @@ class Command:
         return self.first_seed + self.seeds
 
     def seeds_of(self, plan: "Planned") -> list[int]:
-        """The seeds of which a study has jobs."""
-        seeds = list(range(self.first_seed, self.last_seed))
-        labelled = {dict(job.labels).get("seed") for job in plan.jobs}
-        return [s for s in seeds if s in labelled] or seeds
+        """The seeds of which a study has jobs; some studies count theirs from another one than 0."""
+        labelled = {dict(job.labels).get("seed") for job in plan.jobs} - {None}
+        return sorted(labelled) or list(range(self.first_seed, self.last_seed))
 
     def find(self, name: str) -> Any:
         module, _, function = self.finder.partition(":")
@@ -85,9 +84,11 @@ def planned(command: Command) -> list[Planned]:
         fitted = fit(plain, command.changes, command.scale) if fit and command.changes else ()
         settings = override(plain, *fitted, *command.changes)
         one = len(_jobs(study, settings, 1, command.changes))
-        allow("runs", one * command.seeds, f"{study.name} with {command.seeds:,} seeds")
-        every = _jobs(study, settings, command.last_seed, command.changes)
-        jobs = tuple(of_seeds(every, command.first_seed))
+        allow("runs", one * command.last_seed, f"{study.name} with {command.last_seed:,} seeds")
+        jobs = _jobs(study, settings, command.last_seed, command.changes)
+        if command.first_seed:
+            earlier = set(_jobs(study, settings, command.first_seed, command.changes))
+            jobs = tuple(j for j in jobs if j not in earlier or "seed" not in dict(j.labels))
         for task in ancestors(job.task for job in jobs):
             task.check()
         made.append(Planned(study, settings, jobs, fitted))
@@ -102,11 +103,6 @@ def _jobs(study: Any, settings: Any, seeds: int, changes: tuple[str, ...]) -> tu
         if isinstance(error, UsageError) or not changes:
             raise
         raise UsageError(f"{study.name} with {', '.join(changes)}: {error}") from None
-
-
-def of_seeds(jobs: Iterable[Job], first: int) -> list[Job]:
-    """Jobs without those of seeds before the first."""
-    return [job for job in jobs if dict(job.labels).get("seed", first) >= first]
 
 
 def missing(tasks: Iterable[Task], out: Path) -> list[Task]:
