@@ -286,24 +286,39 @@ def test_level_intervals_cover_the_mean_of_the_true_rates():
     assert 0.88 <= held / 300 <= 0.99
 
 
-def test_a_changed_model_is_drawn_anew_and_an_interrupted_one_goes_on(data, tmp_path):
-    calls = []
+def test_a_model_that_may_have_changed_is_drawn_anew(data, tmp_path):
+    """Of a function in memory nothing is kept, not even of an interrupted evaluation: another one may
+    have its name."""
 
     def named(color):
         def sample(label, count):
-            calls.append(label)
             return [picture(label["shape"], color, random.Random(0)) for _ in range(count)]
 
         return sample
 
-    for color in ("red", "blue"):
+    for color in ("red", "blue", "red"):
         result = evaluated(named(color), data, tmp_path, n=2)
         right = {r["words"] for r in result.accuracy() if r["joint"] == 1}
         assert right == {f"disc {color}", f"bar {color}"}
-    (tmp_path / "pictures" / "metadata.csv").unlink()
-    calls.clear()
-    evaluated(named("red"), data, tmp_path, n=2)
-    assert len(calls) == 1, "the first picture shows that it draws; the others are there"
+        (tmp_path / "pictures" / "metadata.csv").unlink()
+
+
+def test_an_interrupted_evaluation_goes_on_while_the_code_is_the_same(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "import numpy as np\ndef sample(label, count):\n    return np.full((count, 8, 8, 3), {}, np.uint8)\n"
+
+    def values(shade: int) -> list[int]:
+        Path("model.py").write_text(code.format(shade))
+        evaluated("model.py:sample", data, tmp_path / "of", n=2)
+        (tmp_path / "of" / "pictures" / "metadata.csv").unlink()
+        some = sorted((tmp_path / "of" / "pictures").glob("*.png"))
+        return [int(np.asarray(Image.open(path)).max()) for path in some]
+
+    assert set(values(9)) == {9}
+    first = min((tmp_path / "of" / "pictures").glob("*.png"))
+    Image.fromarray(np.full((8, 8, 3), 77, np.uint8)).save(first)
+    assert values(9)[0] == 77, "what is there is kept"
+    assert set(values(8)) == {8}, "another code draws everything anew"
 
 
 MODULE = """
@@ -777,7 +792,11 @@ def test_a_sampler_takes_three_arguments_or_two_and_its_own_complaint_stands():
     def two(label, count):
         return np.full((count, 6, 6, 3), len(label), np.uint8)
 
+    def with_default(labels, n_per_item, seed=0):
+        return labels, n_per_item, seed
+
     assert as_sampler(three, "f") is three
+    assert as_sampler(with_default, "f") is with_default
     made = as_sampler(two, "f")([{"a": "x"}, {"a": "x", "b": "y"}], 2, 0)
     assert [int(p[0, 0, 0]) for p in made] == [1, 1, 2, 2]
     assert as_sampler(min, "f") is min, "what has no signature is taken as it is"
@@ -816,7 +835,7 @@ def test_what_is_drawn_goes_to_files_that_name_composition_and_number(tmp_path):
         return np.full((n_per_item, 4, 4, 3), seed, np.uint8)
 
     some = ((0, 0), (0, 1))
-    sample_into(tmp_path, sample, "me", ALL, some, 2, 5, said.append)
+    sample_into(tmp_path, sample, "me", ALL, some, 2, 5, said.append, "same")
     assert seeds == [("red", 5), ("blue", 6)]
     assert said == ["me: disc red (1 of 2)", "me: disc blue (2 of 2)"]
     assert (tmp_path / "metadata.csv").read_text() == (
@@ -826,10 +845,10 @@ def test_what_is_drawn_goes_to_files_that_name_composition_and_number(tmp_path):
     assert np.asarray(Image.open(tmp_path / "0-1-0001.png")).max() == 6
     (tmp_path / "metadata.csv").unlink()
     (tmp_path / "0-1-0000.png").unlink()
-    sample_into(tmp_path, sample, "me", ALL, some, 2, 5, said.append)
+    sample_into(tmp_path, sample, "me", ALL, some, 2, 5, said.append, "same")
     assert seeds[2:] == [("blue", 6)], "the other composition is there"
     (tmp_path / "metadata.csv").unlink()
-    sample_into(tmp_path, sample, "me", ALL, some, 2, 7, said.append)
+    sample_into(tmp_path, sample, "me", ALL, some, 2, 7, said.append, "same")
     assert seeds[3:] == [("red", 7), ("blue", 8)], "another seed is another evaluation"
 
 

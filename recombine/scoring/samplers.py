@@ -17,7 +17,7 @@ from PIL import Image
 
 from recombine.config import UsageError
 from recombine.scoring.prompts import labels_of
-from recombine.store import read_json, write_atomic, write_json
+from recombine.store import checksum, read_json, write_atomic, write_json
 from recombine.worlds.datasets.dataset import Picture, as_rgb
 from recombine.worlds.factors import Composition, FactorSpace
 
@@ -40,6 +40,16 @@ def find_function(text: str, what: str) -> Callable[..., Any]:
     if not callable(function):
         raise UsageError(f"{what} {text}: {module} has no function {name!r}")
     return function
+
+
+def digest_of_code(text: str) -> str:
+    """Of the file in which `package.module:function` or `path/to/file.py:function` stands; nothing
+    where there is none."""
+    module = text.rpartition(":")[0]
+    if module.endswith(".py"):
+        return checksum(Path(module).read_bytes())
+    spec = importlib.util.find_spec(module)
+    return checksum(Path(spec.origin).read_bytes()) if spec and spec.has_location else ""
 
 
 def failure(error: Exception) -> str:
@@ -66,21 +76,19 @@ def _file(path: Path) -> Any:
 
 
 def as_sampler(function: Callable[..., Any], name: str) -> Sampler:
-    """Functions (labels, n_per_item, seed), or simpler (label, count) for one composition."""
+    """Functions (labels, n_per_item, seed), or simpler (label, count) for one composition; further
+    arguments keep their defaults."""
     try:
-        taken = [
-            p
-            for p in inspect.signature(function).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-        ]
+        each = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return function
-    if len(taken) == 3:
+    positional = [p for p in each if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = sum(p.default is p.empty for p in positional)
+    if needed == 3 or (needed == 2 and [p.name for p in positional[2:3]] == ["seed"]):
         return function
-    if len(taken) != 2:
+    if needed != 2:
         raise UsageError(
-            f"{name}: takes {len(taken)} arguments; write (labels, n_per_item, seed) or "
-            "(label, count)"
+            f"{name}: takes {needed} arguments; write (labels, n_per_item, seed) or (label, count)"
         )
 
     def sample(labels: Labels, n_per_item: int, seed: int) -> list[Any]:
@@ -130,11 +138,14 @@ def sample_into(
     count: int,
     seed: int,
     log: Callable[[str], None],
+    digest: str = "",
 ) -> Path:
     """`count` pictures of each composition as PNG files, and a table. The table, written last, makes
-    the folder a dataset. What was interrupted goes on; what was finished is drawn anew, since the
-    model may have changed."""
-    rows, going_on = [], _begin(folder, {"source": name, "seed": seed, "n": count})
+    the folder a dataset. What was interrupted goes on where `digest` says that the model is the same;
+    what was finished is drawn anew, since its weights may have changed."""
+    values = {f.name: list(f.values) for f in space.factors}
+    facts = {"source": name, "digest": digest, "seed": seed, "n": count, "factors": values}
+    rows, going_on = [], _begin(folder, facts) and bool(digest)
     for number, c in enumerate(compositions):
         label = labels_of(space, c)
         names = ["-".join((*map(str, c), f"{i:04}.png")) for i in range(count)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,14 @@ from jaxtyping import Int
 
 from recombine.config import UsageError
 from recombine.scoring.prompts import check_template, labels_of, prompt_column, read_prompts
-from recombine.scoring.samplers import Sampler, as_sampler, drawn, find_function
+from recombine.scoring.samplers import (
+    Sampler,
+    as_sampler,
+    digest_of_code,
+    drawn,
+    find_function,
+)
+from recombine.store import checksum
 from recombine.worlds.datasets import HUB
 from recombine.worlds.datasets.columns import matched
 from recombine.worlds.datasets.dataset import Dataset
@@ -23,12 +31,15 @@ CHECKED = 2
 
 @dataclass(frozen=True)
 class Source:
-    """Pictures that exist (`dataset`), or something that draws (`draws`, opened when needed)."""
+    """Pictures that exist (`dataset`), or something that draws (`draws`, opened when needed). What
+    an interrupted evaluation drew is kept if `digest` gives the same; it gives nothing for a function
+    in memory, which may be any."""
 
     name: str
     dataset: Dataset | None = None
     draws: Callable[[], Sampler] | None = None
     is_pipeline: bool = False
+    digest: Callable[[], str] = str
 
 
 def find_source(source: Any, template: str, device: str, options: dict[str, Any]) -> Source:
@@ -41,9 +52,19 @@ def find_source(source: Any, template: str, device: str, options: dict[str, Any]
         return Source(path.resolve().name, open_dataset(source))
     if path.is_dir() or (text.count("/") == 1 and ":" not in text and not text.startswith(".")):
         name = path.resolve().name if path.is_dir() else text
-        return Source(name, None, lambda: _pipeline(text, template, device, options), True)
+        known = checksum(repr((str(source), template, sorted(options.items()))).encode())
+        return Source(
+            name,
+            draws=lambda: _pipeline(text, template, device, options),
+            is_pipeline=True,
+            digest=lambda: known,
+        )
     if ":" in text:
-        return Source(text, draws=lambda: as_sampler(find_function(text, "SOURCE"), text))
+        return Source(
+            text,
+            draws=lambda: as_sampler(find_function(text, "SOURCE"), text),
+            digest=partial(digest_of_code, text),
+        )
     raise UsageError(
         f"{source}: no such folder or file; a source is a folder of pictures, a pipeline (folder or "
         "owner/name) or module:function"
