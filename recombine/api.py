@@ -23,7 +23,7 @@ def run(
     out: str | Path = "out",
     changes: Mapping[str, Any] | None = None,
     device: str = "auto",
-    workers: int = 1,
+    workers: int = 0,
     engine: str = "local",
     fresh: bool = False,
     first_seed: int = 0,
@@ -31,7 +31,7 @@ def run(
 ) -> list[Path]:
     """Run studies as `recombine run` does: train or compute what is missing, assess, write the
     pages; the studies' folders. `changes`: settings by their path, as in
-    {"recipe.train.steps": 500}. 0 seeds = the scale's own number. `finished`: run nothing, assess
+    {"recipe.train.steps": 500}. 0 seeds = the scale's own number, 0 workers = as many as suit. `finished`: run nothing, assess
     what is there."""
     from recombine.config import UsageError
     from recombine.pipeline.plan import Command

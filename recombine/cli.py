@@ -170,16 +170,10 @@ def run(
 ) -> None:
     """Train or compute what is missing, measure, assess, and write the report."""
     scale = _known(scale)
-    for option, value in (
-        ("--seeds", seeds or 1),
-        ("--workers", 1 if workers is None else workers),
-    ):
-        if value < 1:
-            raise UsageError(f"{option} {value}: must be positive")
+    if workers == 0:
+        raise UsageError("--workers 0: must be positive")
     if finished and dry_run:
         raise UsageError("--finished runs nothing: leave out --dry-run")
-    if first_seed < 0:
-        raise UsageError(f"--first-seed {first_seed}: must not be negative")
     from recombine.api import run_command
     from recombine.pipeline.plan import Command, outline
     from recombine.studies import expanded

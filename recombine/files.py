@@ -51,9 +51,22 @@ def sweep(folder: Path) -> None:
     """Remove what processes of this machine that are gone left half-written in a folder."""
     for stale in folder.glob(".*.tmp"):
         *_, host, pid, _random, _tmp = ["", "", *stale.name.rsplit(".", 4)]
-        if host == _host() and pid.isdigit() and not Path(f"/proc/{pid}").exists():
+        if host == _host() and pid.isdigit() and is_gone(int(pid)):
             with suppress(OSError):
                 stale.unlink()
+
+
+def is_gone(pid: int) -> bool:
+    """Whether no process of this machine has this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OverflowError:  # no process has such a number
+        return True
+    except PermissionError:  # another user's
+        return False
+    return False
 
 
 def check_writable(out: Path) -> None:

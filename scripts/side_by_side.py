@@ -9,7 +9,6 @@ all runs, without weights, and the last sheet of each are packed: packed/rows-0.
 
 import argparse
 import io
-import os
 import shlex
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # a machine that is lent has no installed recombine
 
+from recombine.files import is_gone  # noqa: E402
 from recombine.pipeline.engines.mps import side_by_side  # noqa: E402
 
 EVERY = 10.0
@@ -81,11 +81,7 @@ def started(plan: Path, out: Path) -> subprocess.Popen | int:
 def running(process: subprocess.Popen | int) -> bool:
     if isinstance(process, subprocess.Popen):
         return process.poll() is None
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    return not is_gone(process)
 
 
 def pack(out: Path, goal: Path) -> None:

@@ -26,7 +26,6 @@ from recombine.pipeline.job import (
     described,
     digest_of,
     folder_of,
-    seed_by_seed,
 )
 from recombine.pipeline.lease import LeaseLost
 from recombine.pipeline.plan import (
@@ -35,7 +34,6 @@ from recombine.pipeline.plan import (
     _jobs,
     first_seeds,
     missing,
-    of_seeds,
     planned,
     ready,
     title_of,
@@ -778,9 +776,7 @@ def test_an_error_of_a_study_is_passed_on_where_no_setting_was_changed(tmp_path)
         _jobs(Wrong(), None, 1, ())
 
 
-def test_jobs_without_a_seed_belong_to_all_of_them():
-    jobs = [Job.of(Root(str(i)), seed=i) for i in range(4)] + [Job.of(Root("any"))]
-    assert [job.task.name for job in of_seeds(jobs, 2)] == ["2", "3", "any"]
+def test_jobs_go_seed_by_seed_and_those_without_one_come_first():
     mixed = [Job.of(Root("b"), seed=1), Job.of(Root("any")), Job.of(Root("a"), seed=0)]
     assert [job.task.name for job in seed_by_seed(mixed)] == ["any", "a", "b"]
 

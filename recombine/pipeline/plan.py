@@ -31,6 +31,14 @@ class Command:
     """The function that finds a study by its name; a worker imports it."""
     first_seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise UsageError(f"--seeds {self.seeds}: must be positive")
+        if self.workers < 0:
+            raise UsageError(f"--workers {self.workers}: must be positive")
+        if self.first_seed < 0:
+            raise UsageError(f"--first-seed {self.first_seed}: must not be negative")
+
     @property
     def last_seed(self) -> int:
         """The first one that is not run."""

@@ -12,6 +12,7 @@ from shutil import rmtree
 from uuid import uuid4
 
 from recombine.config import UsageError
+from recombine.files import is_gone
 from recombine.pipeline.executor import is_finished
 from recombine.pipeline.job import ancestors, described, digest_of, folder_of
 from recombine.pipeline.lease import held, sweep_leases
@@ -105,7 +106,7 @@ def _sweep_plans(out: Path) -> None:
     gone = f"local.{socket.gethostname()}."
     for folder in (out / ".plans").glob(f"{gone}*"):
         pid = folder.name.removeprefix(gone).partition(".")[0]
-        if pid == str(os.getpid()) or not Path(f"/proc/{pid}").exists():
+        if pid == str(os.getpid()) or not pid.isdigit() or is_gone(int(pid)):
             rmtree(folder, ignore_errors=True)
     with suppress(OSError):
         (out / ".plans").rmdir()

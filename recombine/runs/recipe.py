@@ -205,7 +205,7 @@ class Recipe:
         """Whether training pictures are read batch by batch: those of a folder, where the whole
         training set would take more than a quarter of the memory that is free. The batches are the
         same either way."""
-        if not isinstance(self.world, Folder):
+        if not isinstance(self.world, Folder) or self.apart:
             return False
         return 4 * self._picture_bytes * len(self.split.seen) * self.pool > memory()
 

@@ -16,7 +16,7 @@ from recombine.metrics.probes import Oracle, Probe, accuracy_rows
 from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import Task
 from recombine.runs.models import ModelRun
-from recombine.runs.probes import EPOCHS, PaperProbeRun, ProbeRun
+from recombine.runs.probes import EPOCHS, PaperProbeRun, probe_runs
 from recombine.runs.recipe import Recipe
 from recombine.runtime import Runtime
 from recombine.store import Row, read_json
@@ -68,10 +68,9 @@ def find_probes(
     elif name == "paper":
         for seed in range(seeds):
             yield obtain(PaperProbeRun(world, seed, min(EPOCHS, steps)), out, runtime)
-    elif name == "linear":
-        yield obtain(ProbeRun.of(world, "linear", steps), out, runtime)
     elif name in NAMES:
-        probe = obtain(ProbeRun.of(world, "open-set", steps, lr=4e-3), out, runtime)
+        open_set, linear = probe_runs(world, steps)
+        probe = obtain(linear if name == "linear" else open_set, out, runtime)
         yield probe.closed_set() if name == "cnn" else probe
     else:
         raise UsageError(

@@ -63,8 +63,10 @@ def gate(rows: Table) -> Finding:
     Expected: T_color over the published one between 1 / 1.5 and 1.5, geometric means over worlds;
     needed: colour learned in at least 75 % of worlds; CNN probe"""
     found = grid(worlds(rows))
-    learned = [[not math.isinf(run.time("color")) for run in w.runs.values()] for w in found]
-    share = rate([fmean(each) for each in zip(*learned, strict=False)])
+    learned = [
+        {s: float(math.isfinite(run.time("color"))) for s, run in w.runs.items()} for w in found
+    ]
+    share = rate([fmean(one[s] for one in learned) for s in shared(learned)])
     shown = Part("worlds in which colour is learned", share, 0.75, 1.0, needed=True)
     return Finding((calibration(found), shown), table(found))
 
