@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recombine.analysis.levels import late, per_seed
 from recombine.analysis.paper_curves import paper_curves, paper_points
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
-from recombine.analysis.table import Table, read_table
+from recombine.analysis.table import NotMeasured, Table, read_table
 from recombine.plots.style import display
 
 HEADS = ["figure", "model of the paper", "paper: seen, level 1, level 2"]
@@ -52,7 +52,7 @@ def rows_of(results: Path, study: str) -> tuple[Table, str]:
     rows = read_table(results / study / "rows.parquet")
     try:
         return with_paper_probe(rows), PAPER
-    except LookupError:
+    except NotMeasured:
         return rows, "linear"
 
 

@@ -22,7 +22,7 @@ from recombine.analysis.claims import (
 )
 from recombine.analysis.claims import claim as declared
 from recombine.analysis.estimates import Estimate
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.studies import NAMES, find
 from recombine.studies.catalogue import PATH, build
 
@@ -103,11 +103,20 @@ def test_scales():
 
 def test_rows_that_do_not_bear_on_it():
     def measure(rows):
-        raise LookupError("no rows of dit")
+        raise NotMeasured("no rows of dit")
 
     assessed = assess(claim(measure=measure), ROWS, "full")
     assert (assessed.verdict, assessed.note) == ("not measured", "no rows of dit")
     assert assessed.json("s", "full", 3, {})["measured"] == {}
+
+
+def test_an_error_of_the_code_is_not_taken_for_missing_rows():
+    def measure(rows):
+        return {}["mistyped"]
+
+    with pytest.raises(KeyError, match="mistyped") as error:
+        assess(claim(measure=measure), ROWS, "full")
+    assert "X1" in error.value.__notes__[0]
 
 
 EACH = st.sampled_from(("supported", "inconclusive", "contradicted"))
@@ -252,7 +261,7 @@ def test_notes_say_what_is_missing_or_differs():
 
 def test_rows_that_do_not_bear_on_it_are_smoke_at_smoke_scale():
     def measure(rows):
-        raise LookupError("no rows", "of dit")
+        raise NotMeasured("no rows", "of dit")
 
     assessed = assess(claim(measure=measure), ROWS, "smoke")
     assert (assessed.verdict, assessed.note) == ("smoke", "no rows of dit")

@@ -26,6 +26,7 @@ from recombine.pipeline.job import (
     described,
     digest_of,
     folder_of,
+    seed_by_seed,
 )
 from recombine.pipeline.lease import LeaseLost
 from recombine.pipeline.plan import (

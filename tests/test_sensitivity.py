@@ -7,7 +7,7 @@ from recombine.analysis.claims import Claim, Finding, Part, assess
 from recombine.analysis.levels import accuracy, at_level
 from recombine.analysis.paper_probe import averaged, seeds_of_probe, with_paper_probe
 from recombine.analysis.sensitivity import by_checkpoint, by_probe
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 BY_PROBE = {"open-set": 0.3, "cnn": 0.9, "oracle": 0.05, "linear": 1.0}
 """Level 2 of the variant v, as each probe reads it."""
@@ -68,7 +68,7 @@ def test_without_a_verdict_there_is_no_other():
 def test_what_a_probe_cannot_decide_is_left_out():
     def needy(rows: Table) -> Finding:
         if accuracy(rows, "v", 2).value > 0.5:
-            raise LookupError("nothing to repair")
+            raise NotMeasured("nothing to repair")
         return reaches_half(rows)
 
     assert by_other_probes(needy) == {"oracle": "contradicted"}
@@ -131,7 +131,7 @@ def test_seeds_of_the_papers_probe_are_averaged_into_one():
     assert seeds_of_probe(Table(rows)) == ["paper 0", "paper 1"]
     alone = Table(rows[1:2])
     assert averaged(alone.frame).equals(alone.frame)
-    with pytest.raises(LookupError, match=r"^no rows of the paper's probe$"):
+    with pytest.raises(NotMeasured, match=r"^no rows of the paper's probe$"):
         with_paper_probe(alone)
     paper = with_paper_probe(Table(rows)).where(probe="paper")
     assert paper.column("joint") == [0.75]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recombine.analysis.table import Table, read_rows_of, read_table, write_table
+from recombine.analysis.table import NotMeasured, Table, read_rows_of, read_table, write_table
 from recombine.config import UsageError
 
 ROWS = [
@@ -124,7 +124,7 @@ def test_a_table_finds_one_row_and_says_how_many_there_are():
     assert rows.lists("b", "c", "a") == {(None,): {1: [2, 3]}}
     assert Table([]).lists("b", "a") == {}
     assert Table([]).column("b") == []
-    with pytest.raises(KeyError, match="no column 'c'"):
+    with pytest.raises(NotMeasured, match="no column 'c'"):
         rows.column("c")
 
 

@@ -8,7 +8,7 @@ from recombine.analysis.claims import Finding, Part, claim
 from recombine.analysis.estimates import rate
 from recombine.analysis.levels import seeds_of
 from recombine.analysis.paper_probe import seeds_of_probe
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 READS = {"000": 0.757, "100": 0.765, "010": 0.744, "001": 0.896}
 """How often the paper's probe reads its DiT's seen classes: mean of the late means of A, Figs 2b, 4c
@@ -33,7 +33,7 @@ def gate_values(rows: Table) -> dict[str, tuple[list[float], list[float]]]:
     probe; in DiT's at its last checkpoint, by seed of DiT, the mean over those of the probe."""
     names, seeds = seeds_of_probe(rows), seeds_of(rows, "dit")
     if not seeds:
-        raise LookupError("no rows of dit")
+        raise NotMeasured("no rows of dit")
     values = {}
     for code in READS:
         real, drawn = rows.where(kind="probe", composition=code), []

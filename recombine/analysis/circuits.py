@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recombine.analysis.estimates import correlation
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.attention_heads import polysemantic, threshold_for
 
 VARIANTS = ("maskgit", "jepa")
@@ -45,10 +45,10 @@ def tidy(x: Tensor | float) -> float:
 
 
 def seeds_of(rows: Table) -> list[int]:
-    """The seeds that were measured with and without. LookupError where there is none."""
+    """The seeds that were measured with and without. NotMeasured where there is none."""
     each = [set(rows.where(kind="head", variant=v).unique("seed")) for v in VARIANTS]
     if not (both := sorted(set.intersection(*each))):
-        raise LookupError("no seed was measured both with and without the auxiliary loss")
+        raise NotMeasured("no seed was measured both with and without the auxiliary loss")
     return both
 
 
@@ -113,14 +113,14 @@ class Pair(NamedTuple):
 
 def pairs_of(rows: Table, same: bool = False) -> list[Pair]:
     """Every pair of different compositions, or every composition with itself; those that agree in
-    fewer factors first. LookupError where there is none."""
+    fewer factors first. NotMeasured where there is none."""
     pairs = {
         Pair(r["first"], r["second"], r["shared"], (r["first_level"], r["second_level"]))
         for r in rows.where(kind="overlap")
         if (r["first"] == r["second"]) == same
     }
     if not pairs:
-        raise LookupError("no overlaps of circuits")
+        raise NotMeasured("no overlaps of circuits")
     return sorted(pairs, key=lambda p: (p.shared, p))
 
 
@@ -147,7 +147,7 @@ def overlap_table(
     share: float | None = None,
     column: str = "jaccard",
 ) -> Float[Tensor, "seeds pairs"]:
-    """How much the circuits of each pair overlap, of `circuit_size` if no share is given; LookupError
+    """How much the circuits of each pair overlap, of `circuit_size` if no share is given; NotMeasured
     where that was not measured."""
     share = circuit_size(rows) if share is None else share
     some = rows.where(kind="overlap", variant=variant, share=share)
@@ -164,10 +164,10 @@ def by_shared(pairs: Sequence[Pair], values: Float[Tensor, "pairs"]) -> dict[int
 
 def least_rise(pairs: Sequence[Pair], overlap: Float[Tensor, "seeds pairs"]) -> list[float]:
     """For each seed, the smallest step of the mean overlap from one number of shared factors to the
-    next: positive where overlap rises with every shared factor. LookupError with one group only."""
+    next: positive where overlap rises with every shared factor. NotMeasured with one group only."""
     groups = [list(by_shared(pairs, one).values()) for one in overlap]
     if len(groups[0]) < 2:
-        raise LookupError("all pairs share as many factors")
+        raise NotMeasured("all pairs share as many factors")
     return [tidy(torch.tensor(g, dtype=torch.float64).diff().min()) for g in groups]
 
 

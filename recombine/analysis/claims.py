@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from recombine.analysis.estimates import Estimate
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 VERDICTS = (
     "supported",
@@ -108,9 +108,10 @@ class Finding:
 @dataclass(frozen=True)
 class Claim:
     """One statement, what was expected of it, and the function from rows to finding, which raises
-    LookupError where the rows do not bear on it. `trained`: assessed at full scale over enough seeds.
-    `deviations`: what differs from the paper's set-up; `faithful` is False where one of them may
-    decide the outcome, and then nothing is called contradicted."""
+    NotMeasured where the rows do not bear on it; any other error is one of the code. `trained`:
+    assessed at full scale over enough seeds. `deviations`: what differs from the paper's set-up;
+    `faithful` is False where one of them may decide the outcome, and then nothing is called
+    contradicted."""
 
     id: str
     paper: str
@@ -188,10 +189,13 @@ def assess(claim: Claim, rows: Table, scale: str, run_minutes: float = 0.0) -> A
     """The verdict on one claim. `run_minutes`: how long one run of its study takes on a GPU."""
     try:
         finding = claim.measure(rows)
-    except LookupError as error:
+    except NotMeasured as error:
         return Assessment(
             claim, "smoke" if scale == "smoke" else "not measured", None, (), _text(error)
         )
+    except Exception as error:
+        error.add_note(f"while claim {claim.id} was assessed")
+        raise
     enough = (ENOUGH_LONG if run_minutes > LONG else ENOUGH) if claim.trained else 0
     each = tuple(part.verdict(enough, claim.faithful) for part in finding.parts)
     if scale == "smoke":
@@ -229,5 +233,5 @@ def _note(claim: Claim, verdict: Verdict, finding: Finding, enough: int) -> str:
     return f"{outside[0]}: outside the expected region, but {said}" if outside else said
 
 
-def _text(error: LookupError) -> str:
+def _text(error: NotMeasured) -> str:
     return " ".join(map(str, error.args))

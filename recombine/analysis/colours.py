@@ -14,7 +14,7 @@ from recombine.analysis.estimates import (
     rate_difference,
 )
 from recombine.analysis.scenes import trusted
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.colour_probe import colour_doubt
 
 COMPOSE, FAIL = ("blue", "cyan", "purple"), ("brown", "gray", "green", "red")
@@ -50,9 +50,9 @@ def by_pair(rows: Iterable[dict], column: str) -> dict[Pair, float]:
 
 
 def with_yellow(pairs: dict[Pair, float], what: str = "pictures") -> dict[str, float]:
-    """The value of yellow with every other colour. LookupError where one is missing."""
+    """The value of yellow with every other colour. NotMeasured where one is missing."""
     if missing := [c for c in (*COMPOSE, *FAIL) if frozenset(("yellow", c)) not in pairs]:
-        raise LookupError(f"no {what} of yellow and {missing[0]}")
+        raise NotMeasured(f"no {what} of yellow and {missing[0]}")
     return {c: pairs[frozenset(("yellow", c))] for c in (*COMPOSE, *FAIL)}
 
 
@@ -62,20 +62,20 @@ def partition(rows: Table) -> Finding:
     numbers = sorted(rows.where(kind="cosine").unique("seed"))
     seeds = [with_yellow(cosines(rows, seed)) for seed in numbers]
     if not seeds:
-        raise LookupError("no colours were compared")
+        raise NotMeasured("no colours were compared")
     gaps = [min(s[c] for c in FAIL) - max(s[c] for c in COMPOSE) for s in seeds]
     measured: Measured = {f"yellow, {c}": fmean(s[c] for s in seeds) for c in (*COMPOSE, *FAIL)}
     return Finding((Part("gap between the two groups", mean(gaps, -2, 2), GAP),), measured)
 
 
 def sums(rows: Table, given: str = "color") -> dict[int, Table]:
-    """Seed -> its rows of pairs. LookupError where detector or colour probe cannot be trusted, or
+    """Seed -> its rows of pairs. NotMeasured where detector or colour probe cannot be trusted, or
     nothing was added."""
     seeds = rows.where(kind="pair", given=given).by("seed")
     if not seeds:
-        raise LookupError("no scores of colours were added; that needs --scale full")
+        raise NotMeasured("no scores of colours were added; that needs --scale full")
     if why := colour_doubt(trusted(rows).where(kind="colour probe")):
-        raise LookupError(why)
+        raise NotMeasured(why)
     return dict(sorted(seeds.items()))
 
 
@@ -84,7 +84,7 @@ def singles(rows: Table, seeds: Iterable[int]) -> Part:
     not draw a colour fails for want of training."""
     own = {s: rows.where(kind="single", given="color", seed=s).column("exact_match") for s in seeds}
     if missing := [seed for seed, values in own.items() if not values]:
-        raise LookupError(f"no single colours of seed {missing[0]}")
+        raise NotMeasured(f"no single colours of seed {missing[0]}")
     least = [min(values) for values in own.values()]
     return Part("exact match of the least of the single colours", rate(least), SINGLE, needed=True)
 
@@ -145,14 +145,14 @@ def cosine_predicts(rows: Table) -> Finding:
     needed: every single colour >= 0.8"""
     seeds, alike = sums(rows), cosines(rows)
     if not alike:
-        raise LookupError("no colours were compared")
+        raise NotMeasured("no colours were compared")
     ranks = []
     for some in seeds.values():
         found = by_pair(some, "exact_match")
         pairs = [pair for pair in found if pair in alike]
         ranks.append(correlation([found[p] for p in pairs], [alike[p] for p in pairs]))
     if any(rank != rank for rank in ranks):
-        raise LookupError("nothing to correlate: all pairs are the same")
+        raise NotMeasured("nothing to correlate: all pairs are the same")
     estimate = correlation_estimate(ranks, len(pairs))
     part = Part("rank correlation of exact match and cosine", estimate, -1.0, RANK)
     located = by_pair(rows.where(kind="pair", given="location"), "exact_match")

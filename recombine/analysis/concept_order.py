@@ -7,6 +7,7 @@ from statistics import fmean, linear_regression
 
 from recombine.analysis.concepts import Outcome
 from recombine.analysis.estimates import correlation
+from recombine.analysis.table import NotMeasured
 
 PAIR = ("color", "size")
 
@@ -50,10 +51,10 @@ def seed_right_orders(some: list[Outcome], space: str) -> list[float]:
 
 
 def shared(by_seed: list[dict[int, float]]) -> list[int]:
-    """The seeds that all have. LookupError where there is none."""
+    """The seeds that all have. NotMeasured where there is none."""
     seeds = [s for s in by_seed[0] if all(s in one for one in by_seed)]
     if not seeds:
-        raise LookupError("no seed in common")
+        raise NotMeasured("no seed in common")
     return seeds
 
 
@@ -77,13 +78,13 @@ def _rank(x: list[float], y: list[float]) -> float:
 
 
 def by_net(some: list[Outcome], least: int = 3) -> dict[str, list[Outcome]]:
-    """The worlds of each network that has at least so many. LookupError where none has."""
+    """The worlds of each network that has at least so many. NotMeasured where none has."""
     groups: dict[str, list[Outcome]] = {}
     for o in some:
         groups.setdefault(o.facts["net"], []).append(o)
     enough = {net: mine for net, mine in groups.items() if len(mine) >= least}
     if not enough:
-        raise LookupError(f"at least {least} worlds are needed")
+        raise NotMeasured(f"at least {least} worlds are needed")
     return enough
 
 

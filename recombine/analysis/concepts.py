@@ -13,7 +13,7 @@ from torch import Tensor
 
 from recombine.analysis.estimates import Estimate, mean
 from recombine.analysis.frames import pl
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.store import Row
 from recombine.theory.detect import descents, learning_times, turns
 
@@ -116,10 +116,10 @@ def _of_level(means: "pl.DataFrame", level: int, keys: list[str]) -> list[tuple[
 
 
 def main_line(variants: list[Outcome]) -> list[Outcome]:
-    """The variants of the main line, weakest colour first. LookupError where there are none."""
+    """The variants of the main line, weakest colour first. NotMeasured where there are none."""
     line = sorted((o for o in variants if o.has(main=1)), key=lambda o: o.facts["color_signal"])
     if not line:
-        raise LookupError("no variants of the main line")
+        raise NotMeasured("no variants of the main line")
     return line
 
 
@@ -161,7 +161,7 @@ def ratio(above: dict[int, float], below: dict[int, float]) -> Estimate:
     """The geometric mean over seeds of above / below, seed by seed."""
     seeds = [seed for seed in above if seed in below]
     if not seeds:
-        raise LookupError("no seed in common")
+        raise NotMeasured("no seed in common")
     logs = mean([math.log(above[s] / below[s]) for s in seeds], resolution=FINE)
     value, low, high = (math.exp(x) for x in (logs.value, logs.low, logs.high))
     return Estimate(value, low, high, logs.n, tuple(math.exp(x) for x in logs.values))

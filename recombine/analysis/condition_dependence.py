@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import Estimate, correlation, correlation_estimate, mean
 from recombine.analysis.levels import LEARNED, Curve, curve, late, seeds_of
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 MEASURES = {
     "sparse": "share of the strongest condition at each place",
@@ -51,10 +51,10 @@ def at_the_end(found: list[Point]) -> list[Point]:
 
 
 def rank_correlation(found: list[Point], name: str) -> float:
-    """Spearman's, of a measure with level 2. LookupError where there is nothing to compare."""
+    """Spearman's, of a measure with level 2. NotMeasured where there is nothing to compare."""
     pairs = [(getattr(p, name), p.level2) for p in found]
     if len(pairs) < 4 or len({y for _, y in pairs}) < 2 or len({x for x, _ in pairs}) < 2:
-        raise LookupError(f"too few different points to correlate {name} with level 2")
+        raise NotMeasured(f"too few different points to correlate {name} with level 2")
     return correlation(*zip(*pairs, strict=True))
 
 
@@ -63,28 +63,28 @@ def within(found: list[Point], name: str) -> dict[str, float]:
     2 never varies left out."""
     values = {}
     for variant in dict.fromkeys(p.variant for p in found):
-        with suppress(LookupError):
+        with suppress(NotMeasured):
             values[variant] = rank_correlation([p for p in found if p.variant == variant], name)
     return values
 
 
 def late_measure(rows: Table, variant: str, name: str) -> dict[int, float]:
-    """One late mean of a measure per seed. LookupError where there are no such rows."""
+    """One late mean of a measure per seed. NotMeasured where there are no such rows."""
     curves: dict[int, Curve] = {}
     for p in points(rows):
         if p.variant == variant:
             curves.setdefault(p.seed, []).append((p.step, getattr(p, name)))
     if not curves:
-        raise LookupError(f"no dependence rows of {variant}")
+        raise NotMeasured(f"no dependence rows of {variant}")
     return {seed: late(mine) for seed, mine in curves.items()}
 
 
 def late_gain(rows: Table, more: str, less: str, name: str) -> Estimate:
-    """How much larger a measure is in one variant than in another, paired by seed. LookupError
+    """How much larger a measure is in one variant than in another, paired by seed. NotMeasured
     where no seed has both."""
     a, b = (late_measure(rows, v, name) for v in (more, less))
     if not (both := sorted(a.keys() & b.keys())):
-        raise LookupError(f"no seed has dependence rows of both {more} and {less}")
+        raise NotMeasured(f"no seed has dependence rows of both {more} and {less}")
     return mean([a[s] - b[s] for s in both], -1.0, 1.0)
 
 
@@ -105,10 +105,10 @@ def predicts_composition(rows: Table) -> Finding:
             measured[f"{name}, {words}"] = rank_correlation(some, name)
         by_seed = []
         for seed in sorted({p.seed for p in found}):
-            with suppress(LookupError):
+            with suppress(NotMeasured):
                 by_seed.append(rank_correlation([p for p in found if p.seed == seed], name))
         if not by_seed:
-            raise LookupError(
+            raise NotMeasured(
                 f"in no seed are there enough points to correlate {name} with level 2"
             )
         parts.append(

@@ -5,7 +5,7 @@ from typing import Any
 
 from recombine.analysis.claims import Finding, Measured, Part
 from recombine.analysis.estimates import correlation, correlation_estimate, mean
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 READ, LEARNED = 0.8, 0.9
 """What is needed for a model to be assessed: the share of real pictures that the probe reads right,
@@ -18,12 +18,12 @@ RISE, MONOTONE, SAME, MARGIN = 0.1, 0.8, 0.9, 0.05
 def by_seed(rows: Table, kind: str) -> dict[int, Table]:
     found = rows.where(kind=kind).by("seed")
     if not found:
-        raise LookupError(f"no rows of kind {kind!r}")
+        raise NotMeasured(f"no rows of kind {kind!r}")
     return found
 
 
 def learned(rows: Table) -> Measured:
-    """How often samples show their captions. LookupError where a model of ours, of any seed, did
+    """How often samples show their captions. NotMeasured where a model of ours, of any seed, did
     not learn its captions, or the probe cannot read real pictures; a pipeline has no such rows."""
     some, real, best = (
         rows.where(kind="captions", of=of).column("joint")
@@ -32,12 +32,12 @@ def learned(rows: Table) -> Measured:
     if not some:
         return {}
     if not real or not best:
-        raise LookupError("what real pictures and a model without error reach was not measured")
+        raise NotMeasured("what real pictures and a model without error reach was not measured")
     if min(real) < READ:
-        raise LookupError(f"the probe reads {min(real):.2f} of real pictures, not {READ}")
+        raise NotMeasured(f"the probe reads {min(real):.2f} of real pictures, not {READ}")
     if min(some) < LEARNED * best[0]:
         least = f"{LEARNED * best[0]:.2f}"
-        raise LookupError(f"samples show their captions in {min(some):.2f} of cases, not {least}")
+        raise NotMeasured(f"samples show their captions in {min(some):.2f} of cases, not {least}")
     return {
         "samples that show their captions": fmean(some),
         "samples of a model without error that do": best[0],
@@ -95,7 +95,7 @@ def thirds(some: Table) -> tuple[float, float]:
     blocks = [(r["depth"], r["gap"]) for r in some if r.get("depth") is not None]
     n = len(blocks)
     if n < 3:
-        raise LookupError(f"{n} blocks; a shape over depth needs three or more")
+        raise NotMeasured(f"{n} blocks; a shape over depth needs three or more")
     middle = [gap for depth, gap in blocks if n / 3 <= depth + 0.5 < 2 * n / 3]
     outer = [gap for depth, gap in blocks if not n / 3 <= depth + 0.5 < 2 * n / 3]
     return fmean(middle), fmean(outer)

@@ -16,7 +16,7 @@ from recombine.analysis.levels import (
 )
 from recombine.analysis.paper_probe import PAPER
 from recombine.analysis.paper_probe import beside as papers_beside
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 DEVIATIONS = (
     "what we have of the paper (abstract, captions, figures, project page) does not say whether its "
@@ -98,6 +98,6 @@ def seen_by_class(rows: Table, *variants: str) -> Measured:
         real = rows.where(kind="probe", probe=PAPER, composition=code).column("joint")
         shown |= {f"real {name}": fmean(real)} if real else {}
         for v in variants:
-            with suppress(LookupError):
+            with suppress(NotMeasured):
                 shown[f"{v}, {name}"] = fmean(map(late, curves_at(rows, v, code, PAPER)))
     return shown

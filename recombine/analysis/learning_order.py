@@ -11,7 +11,7 @@ from torch import Tensor
 
 from recombine.analysis.concepts import LEARNED, smoothed
 from recombine.analysis.frames import pl
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 LEVEL, STAY, SMOOTH = 0.9, 3, 1.5
 """A concept is learned when its accuracy, smoothed over so many checkpoints, stays above this for so
@@ -83,10 +83,10 @@ class World:
 
 
 def worlds(rows: Table) -> list[World]:
-    """All worlds that were run, in the order of the rows. LookupError where there are none."""
+    """All worlds that were run, in the order of the rows. NotMeasured where there are none."""
     found = rows.once("learning order", lambda: _worlds(rows))
     if not found:
-        raise LookupError("no world was run")
+        raise NotMeasured("no world was run")
     return found
 
 
@@ -118,10 +118,10 @@ def grid(found: list[World]) -> list[World]:
 
 
 def by_masked_share(found: list[World]) -> list[World]:
-    """The world of which some captions are masked: more and more of them, from none on. LookupError
+    """The world of which some captions are masked: more and more of them, from none on. NotMeasured
     where there is no such world."""
     masked = sorted((w for w in found if w.masked), key=lambda w: w.masked)
     complete = [w for w in grid(found) if masked and w.name == masked[0].name]
     if not complete:
-        raise LookupError("no masked captions, or none to compare them with")
+        raise NotMeasured("no masked captions, or none to compare them with")
     return [*complete, *masked]

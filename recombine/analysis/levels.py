@@ -9,7 +9,7 @@ from typing import Any
 
 from recombine.analysis.claims import Measured, Part
 from recombine.analysis.estimates import Estimate, rate, rate_difference
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.intervals import TRUST
 
 Curve = list[tuple[int, float]]
@@ -58,10 +58,10 @@ def curve(
 
 
 def curves_at(rows: Table, variant: str, composition: str, probe: str) -> list[Curve]:
-    """Accuracy on one composition over updates, for each seed. LookupError where there is none."""
+    """Accuracy on one composition over updates, for each seed. NotMeasured where there is none."""
     some = rows.where(kind="accuracy", variant=variant, composition=composition, probe=probe)
     if not len(some):
-        raise LookupError(f"no rows of {variant} at {composition}")
+        raise NotMeasured(f"no rows of {variant} at {composition}")
     each = [some.where(seed=s) for s in seeds_of(rows, variant)]
     return [sorted(zip(t.column("step"), t.column("joint"), strict=True)) for t in each]
 
@@ -88,21 +88,21 @@ def tolerance(points: list[tuple[float, float]]) -> float:
 
 
 def late(points: Curve) -> float:
-    """The mean over the last quarter of the checkpoints. LookupError where there are none."""
+    """The mean over the last quarter of the checkpoints. NotMeasured where there are none."""
     if not points:
-        raise LookupError("no such level was measured")
+        raise NotMeasured("no such level was measured")
     return fmean(y for _, y in points[-max(1, len(points) // 4) :])
 
 
 def early(points: Curve) -> float:
     """The mean over the second to the fourth checkpoint: the first is of a network that has hardly
-    begun. LookupError where there are too few."""
+    begun. NotMeasured where there are too few."""
     return fmean(y for _, y in enough(points)[1:4])
 
 
 def fluctuation(points: Curve) -> float:
     """How much a checkpoint differs from the one before, on average over the second half.
-    LookupError where there are too few."""
+    NotMeasured where there are too few."""
     half = enough(points)[len(points) // 2 - 1 :]
     return fmean(abs(b - a) for (_, a), (_, b) in pairwise(half))
 
@@ -111,15 +111,15 @@ def over_updates(
     rows: Table, variant: str, level: int, summary: Callable[[Curve], float], probe: str, key: str
 ) -> Measured:
     """A summary of a variant's curves, the mean over seeds; nothing where they are too short."""
-    with suppress(LookupError):
+    with suppress(NotMeasured):
         return {key: fmean(per_seed(rows, variant, level, summary, probe).values())}
     return {}
 
 
 def enough(points: Curve) -> Curve:
-    """The checkpoints of a run. LookupError where early and late ones would be the same."""
+    """The checkpoints of a run. NotMeasured where early and late ones would be the same."""
     if len(points) < FEWEST:
-        raise LookupError(f"fewer than {FEWEST} checkpoints")
+        raise NotMeasured(f"fewer than {FEWEST} checkpoints")
     return points
 
 
@@ -140,7 +140,7 @@ def per_seed(
     probe: str | None = None,
     column: str = "joint",
 ) -> dict[int, float]:
-    """One summary of a level's curve for each seed. LookupError where there are no such rows."""
+    """One summary of a level's curve for each seed. NotMeasured where there are no such rows."""
 
     def summaries() -> dict[int, float]:
         seeds = seeds_of(rows, variant)
@@ -150,7 +150,7 @@ def per_seed(
     values = rows.once(("per seed", variant, level, summary, probe, column), summaries)
     if not values:
         by = f" by the probe {probe}" if probe else ""
-        raise LookupError(f"no rows of {variant} at level {level}{by}")
+        raise NotMeasured(f"no rows of {variant} at level {level}{by}")
     return values
 
 
@@ -167,17 +167,17 @@ def accuracy(
 
 def gain(rows: Table, more: str, less: str, level: int = 2, probe: str | None = None) -> Estimate:
     """How much more accurate one variant is than another, over the seeds that both have, of which
-    the estimate's n says how many. LookupError where they have none in common."""
+    the estimate's n says how many. NotMeasured where they have none in common."""
     a, b = (per_seed(rows, variant, level, late, probe) for variant in (more, less))
     if not (both := sorted(a.keys() & b.keys())):
-        raise LookupError(f"{more} has seeds {sorted(a)}, {less} {sorted(b)}: none in common")
+        raise NotMeasured(f"{more} has seeds {sorted(a)}, {less} {sorted(b)}: none in common")
     return rate_difference([a[seed] for seed in both], [b[seed] for seed in both])
 
 
 def same_seeds(*values: dict[int, float]) -> None:
-    """LookupError where some have other seeds than others: pairing them would compare strangers."""
+    """NotMeasured where some have other seeds than others: pairing them would compare strangers."""
     if len(different := dict.fromkeys(str(sorted(v)) for v in values)) > 1:
-        raise LookupError(f"seeds {' beside '.join(different)}: some runs are missing")
+        raise NotMeasured(f"seeds {' beside '.join(different)}: some runs are missing")
 
 
 def at_level(
@@ -206,7 +206,7 @@ def gains(rows: Table, *pairs: tuple[str, str], probe: str | None = None) -> Mea
     """Differences at level 2 that stand beside a claim and decide nothing, in words."""
     made: Measured = {}
     for more, less in pairs:
-        with suppress(LookupError):
+        with suppress(NotMeasured):
             said = str(gain(rows, more, less, probe=probe))
             made[f"{more} - {less}"] = said.replace("-0.00", "0.00")
     return made
@@ -278,8 +278,8 @@ def doubts(rows: Table) -> list[str]:
 
 
 def level_mean(rows: Table, level: int) -> float:
-    """The mean joint accuracy of a level's rows. LookupError where there are none."""
+    """The mean joint accuracy of a level's rows. NotMeasured where there are none."""
     values = rows.where(level=level).column("joint")
     if not values:
-        raise LookupError(f"no rows at level {level}")
+        raise NotMeasured(f"no rows at level {level}")
     return fmean(values)

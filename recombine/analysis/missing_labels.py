@@ -11,7 +11,7 @@ from recombine.analysis.calibrated import SEEN as LEARNED
 from recombine.analysis.claims import Check, Finding, Measured, claim
 from recombine.analysis.levels import gain_of, has_learned
 from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 CORRECT = 0.5
 """From where an answer of the exact model counts as correct, as in `interactions`."""
@@ -31,17 +31,17 @@ def over_time(rows: Table, composition: str, **which: float | str | bool) -> Pat
     """The agreement with the prompt while it is trained."""
     some = rows.where(kind="answer", composition=composition, **which)
     if not len(some):
-        raise LookupError(f"no answers of {composition}")
+        raise NotMeasured(f"no answers of {composition}")
     return sorted(zip(some.column("time"), some.column("agreement"), strict=True))
 
 
 def falls(path: Path, below: float) -> float:
-    """When, after its highest value, it first falls below a limit. LookupError where it does not."""
+    """When, after its highest value, it first falls below a limit. NotMeasured where it does not."""
     top = max(range(len(path)), key=lambda i: path[i][1])
     for time, value in path[top:]:
         if value < below:
             return time
-    raise LookupError(f"it never falls below {below}")
+    raise NotMeasured(f"it never falls below {below}")
 
 
 def one_in(share: float) -> str:
@@ -49,11 +49,11 @@ def one_in(share: float) -> str:
 
 
 def shares_of(rows: Table) -> list[float]:
-    """How often single labels are left out, from seldom to often. LookupError where none was."""
+    """How often single labels are left out, from seldom to often. NotMeasured where none was."""
     some = rows.where(kind="end", labels="classes", dropped="null")
     if shares := [p for p in sorted(some.unique("missing")) if p]:
         return shares
-    raise LookupError("single labels were never left out")
+    raise NotMeasured("single labels were never left out")
 
 
 @claim("B36", trained=False)

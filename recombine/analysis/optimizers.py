@@ -25,7 +25,7 @@ from recombine.analysis.levels import (
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.paper_probe import beside as papers_beside
 from recombine.analysis.single_runs import by_seed, passing_share
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 USED = "0.0001, not clipped"
 """The setting of `label-dropout`."""
@@ -68,10 +68,10 @@ def diverged_of(rows: Table) -> list[str]:
 
 
 def held_out(rows: Table, variant: str) -> dict[int, float]:
-    """The loss at the end, by seed. LookupError where it was not measured."""
+    """The loss at the end, by seed. NotMeasured where it was not measured."""
     seeds = rows.where(kind="held-out loss", variant=variant).by("seed")
     if not seeds:
-        raise LookupError(f"no held-out loss of {variant}")
+        raise NotMeasured(f"no held-out loss of {variant}")
     return {seed: max(some, key=lambda row: row["step"])["loss"] for seed, some in seeds.items()}
 
 
@@ -89,14 +89,14 @@ def no_family_is_held_back(rows: Table) -> Finding:
     for every family; late means, oracle"""
     families, parts = families_of(rows), []
     if not families:
-        raise LookupError("no held-out loss was measured")
+        raise NotMeasured("no held-out loss was measured")
     shown: Measured = {
         "families": ", ".join(families),
         "diverged": "; ".join(diverged_of(rows)) or "none",
     }
     for family, settings in families.items():
         if USED not in settings:
-            raise LookupError(f"{family} was not trained with {USED}")
+            raise NotMeasured(f"{family} was not trained with {USED}")
         chosen = best_setting(rows, settings)
         pair = [per_seed(rows, settings[s], 0, probe="oracle") for s in (chosen, USED)]
         same_seeds(*pair)
@@ -120,7 +120,7 @@ def beside(rows: Table, family: str, settings: dict[str, str], chosen: str) -> M
 def unseen(rows: Table, variant: str) -> Measured:
     """Late means and best checkpoints of the levels that have no part in the choice, by the paper's
     probe; nothing where it did not read."""
-    with suppress(LookupError):
+    with suppress(NotMeasured):
         read = with_paper_probe(rows)
         shown: Measured = {}
         for level, (word, summary) in product((1, 2), (("", late), (", best", best))):
@@ -151,7 +151,7 @@ def categories_fail_at_their_best(rows: Table) -> Finding:
     0.697, 0.821, 0.848)"""
     families = families_of(rows)
     if missing := [family for family in FAMILIES if family not in families]:
-        raise LookupError(f"no held-out loss of {missing[0]} was measured")
+        raise NotMeasured(f"no held-out loss of {missing[0]} was measured")
     chosen = {f: families[f][best_setting(rows, families[f])] for f in FAMILIES}
     found = only_maskgit_fails(rows, chosen)
     shown: Measured = {f"{f}, best": v for f, v in chosen.items()}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from recombine.analysis.claims import Measured
 from recombine.analysis.frames import pl
 from recombine.analysis.levels import measured
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 PAPER = "paper"
 """The mean over the probe's seeds, as a probe of its own."""
@@ -15,15 +15,15 @@ KEYS = ("kind", "run", "variant", "seed", "step", "composition", "level")
 
 
 def seeds_of_probe(rows: Table, kind: str = "accuracy") -> list[str]:
-    """The names of the paper's probe, one per seed. LookupError where there are none."""
+    """The names of the paper's probe, one per seed. NotMeasured where there are none."""
     names = [n for n in rows.where(kind=kind).unique("probe") if n.startswith(f"{PAPER} ")]
     if not names:
-        raise LookupError("no rows of the paper's probe")
+        raise NotMeasured("no rows of the paper's probe")
     return sorted(names)
 
 
 def with_paper_probe(rows: Table) -> Table:
-    """The rows, and beside them those of the probe PAPER. LookupError where there are none."""
+    """The rows, and beside them those of the probe PAPER. NotMeasured where there are none."""
     return rows.once(PAPER, lambda: _with_paper_probe(rows))
 
 

@@ -7,7 +7,7 @@ from recombine.analysis.claims import Check, Finding, Measured, Part, claim
 from recombine.analysis.estimates import correlation, correlation_estimate, mean
 from recombine.analysis.levels import same_seeds
 from recombine.analysis.scenes import Seeds, numbers_of, reached, share_at, trusted
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 LEAD = 2.0
 """By how many objects the best reach has to exceed the smallest and the largest."""
@@ -76,10 +76,10 @@ def best_reach_lies_between(rows: Table) -> Finding:
 
 
 def by_reach(rows: Table, base: str) -> dict[int, Seeds]:
-    """K_max of every reach. LookupError where some have fewer seeds than others."""
+    """K_max of every reach. NotMeasured where some have fewer seeds than others."""
     each = {r: reached(rows, v) for r, v in reaches_of(rows, base).items()}
     if len(each) < 3:
-        raise LookupError(f"{base}: three reaches or more are needed")
+        raise NotMeasured(f"{base}: three reaches or more are needed")
     same_seeds(*each.values())
     return each
 
@@ -106,12 +106,12 @@ def fullness_predicts_misses(rows: Table) -> Finding:
     # against the share of its patches that hold more of them than training conditions on.
     lost, share = missed(trusted(rows)), fullness(rows)
     if len(bases_of(rows)) < 2 or len(lost) < NETWORKS:
-        raise LookupError(f"{NETWORKS} networks or more are needed, of both experiments")
+        raise NotMeasured(f"{NETWORKS} networks or more are needed, of both experiments")
     same_seeds(*lost.values())
     full = [share[variant] for variant in lost]
     seeds = [[values[seed] for values in lost.values()] for seed in next(iter(lost.values()))]
     if any(len(set(values)) == 1 for values in (full, *seeds)):
-        raise LookupError("nothing to correlate: all networks are the same")
+        raise NotMeasured("nothing to correlate: all networks are the same")
     by_seed = [correlation(full, values) for values in seeds]
     measured: Measured = {"networks": len(lost), "locations": many(rows)}
     for variant, values in lost.items():

@@ -17,7 +17,7 @@ from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate, rate_difference
 from recombine.analysis.levels import level_mean, same_seeds
 from recombine.analysis.paper_probe import PAPER, averaged
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 KINDS, DATA = ("vae", "vq", "fsq"), ("all", "seen")
 REAL = "real pictures"
@@ -82,7 +82,7 @@ def per_seed(read: Table, variant: str, level: int) -> dict[int, float]:
 
 
 def readings(read: Table, variant: str) -> Table:
-    """The rows of a variant. LookupError where there are none."""
+    """The rows of a variant. NotMeasured where there are none."""
     if not (some := read.where(variant=variant)):
-        raise LookupError(f"no readings of {variant}")
+        raise NotMeasured(f"no readings of {variant}")
     return some

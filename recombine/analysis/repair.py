@@ -11,7 +11,7 @@ from recombine.analysis.estimates import mean
 from recombine.analysis.levels import at_level, best, gain_of, has_learned, late, per_seed
 from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
 from recombine.analysis.single_runs import by_seed
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 PAPERS = {"maskgit": 0.006, "jepa": 0.45}
 """Late means of level 2 in the paper's figure 6; the second read off a picture."""
@@ -41,17 +41,17 @@ AT_RATE = (
 
 def spreads(rows: Table, *variants: str) -> Measured:
     """How much the predicted states differ from picture to picture, the least over layers of their
-    late means. LookupError after a collapse: then there was no auxiliary loss to speak of."""
+    late means. NotMeasured after a collapse: then there was no auxiliary loss to speak of."""
     shown: Measured = {}
     for variant in variants:
         some = rows.where(kind="auxiliary loss", variant=variant)
         if not len(some):
-            raise LookupError(f"no rows of the auxiliary loss of {variant}")
+            raise NotMeasured(f"no rows of the auxiliary loss of {variant}")
         last = sorted(some.unique("step"))[-3:]
         layers = some.by("layer").values()
         least = min(fmean(r["spread"] for r in layer if r["step"] in last) for layer in layers)
         if least < COLLAPSED:
-            raise LookupError(f"what {variant} predicts has collapsed: a spread of {least:.4f}")
+            raise NotMeasured(f"what {variant} predicts has collapsed: a spread of {least:.4f}")
         shown[f"{variant}, spread of what is predicted"] = round(least, 4)
     return shown
 
@@ -132,12 +132,12 @@ def tokenizer_decides(rows: Table) -> Finding:
 
 
 def chosen(rows: Table) -> tuple[str, str]:
-    """Two variants on one tokenizer each: that whose seed read higher on its own first. LookupError
+    """Two variants on one tokenizer each: that whose seed read higher on its own first. NotMeasured
     where there are not two."""
     known = rows.where(kind="accuracy").unique("variant")
     some = [v for v in known if TOKENIZER in v]
     if len(some) != 2:
-        raise LookupError(f"variants on one tokenizer: {len(some)}, not two")
+        raise NotMeasured(f"variants on one tokenizer: {len(some)}, not two")
 
     def own(name: str) -> float:
         loss, _, seed = name.partition(TOKENIZER)

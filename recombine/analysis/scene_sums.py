@@ -17,7 +17,7 @@ from recombine.analysis.scenes import (
     require_one_object,
     trusted,
 )
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 PAPER = {"empty": 4, "unconditional": 1, "cluttered": 8}
 """K_max read off the predecessor's figure 3 by eye."""
@@ -63,11 +63,11 @@ def background_numbers(rows: Table) -> Measured:
 
 
 def trained_clutter(rows: Table) -> int:
-    """How many objects the cluttered model saw at most. LookupError unless models were prompted for
+    """How many objects the cluttered model saw at most. NotMeasured unless models were prompted for
     one, two and more than that."""
     trained, tried = facts(rows, "cluttered")["trained"], numbers_of(rows, "added")
     if not {1, 2} <= set(tried) or max(tried) <= trained:
-        raise LookupError(f"1, 2 and more than {trained} locations are needed, not {tried}")
+        raise NotMeasured(f"1, 2 and more than {trained} locations are needed, not {tried}")
     return trained
 
 
@@ -99,9 +99,9 @@ def leakage_predicts(rows: Table) -> Finding:
 
 
 def strongest_leakage(rows: Table, variant: str) -> Seeds:
-    """Of each seed, the leakage that is farthest from zero. LookupError where none was measured."""
+    """Of each seed, the leakage that is farthest from zero. NotMeasured where none was measured."""
     some = rows.where(kind="leakage", variant=variant)
     if not some:
-        raise LookupError(f"no leakage of {variant} was measured")
+        raise NotMeasured(f"no leakage of {variant} was measured")
     seeds = some.by("seed")
     return {seed: max(seeds[seed].column("leakage"), key=abs) for seed in sorted(seeds)}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from recombine.analysis import estimates
 from recombine.analysis.claims import Measured
 from recombine.analysis.estimates import Estimate, mean, rate
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.counting import doubt, k_max, k_mean
 from recombine.store import Row
 
@@ -32,9 +32,9 @@ Seeds = dict[int, float]
 
 
 def trusted(rows: Table) -> Table:
-    """The rows, if their detector counts well enough. LookupError with the reason if not."""
+    """The rows, if their detector counts well enough. NotMeasured with the reason if not."""
     if why := doubt([*rows.where(kind="detector"), *rows.where(kind="real")]):
-        raise LookupError(why)
+        raise NotMeasured(why)
     return rows
 
 
@@ -43,10 +43,10 @@ def variants_of(rows: Table) -> list[str]:
 
 
 def facts(rows: Table, variant: str) -> Row:
-    """LookupError where the variant was not run."""
+    """NotMeasured where the variant was not run."""
     known = rows.where(kind="variant")
     if not known.where(variant=variant):
-        raise LookupError(f"{variant} was not run")
+        raise NotMeasured(f"{variant} was not run")
     return known.one(variant=variant)
 
 
@@ -66,10 +66,10 @@ def checkpoints(rows: Table, variant: str, kind: str = "count") -> dict[tuple[in
 
 
 def last(rows: Table, variant: str, kind: str = "count") -> dict[int, Table]:
-    """Seed -> the rows of its last checkpoint. LookupError where there are none."""
+    """Seed -> the rows of its last checkpoint. NotMeasured where there are none."""
     ends = {seed: some for (seed, _), some in checkpoints(rows, variant, kind).items()}
     if not ends:
-        raise LookupError(f"no rows of {variant}")
+        raise NotMeasured(f"no rows of {variant}")
     return ends
 
 
@@ -96,16 +96,19 @@ def k_estimate(values: Seeds, most: float | int = math.inf) -> Estimate:
 
 
 def difference(more: Seeds, less: Seeds, **bounds: float | int) -> Estimate:
-    """The mean difference, paired by seed. LookupError unless both have the same seeds."""
+    """The mean difference, paired by seed. NotMeasured unless both have the same seeds."""
     if more.keys() != less.keys():
-        raise LookupError(f"seeds {sorted(more)} beside {sorted(less)}: some runs are missing")
+        raise NotMeasured(f"seeds {sorted(more)} beside {sorted(less)}: some runs are missing")
     return mean([more[seed] - less[seed] for seed in more], **bounds)
 
 
 def share_at(rows: Table, variant: str, locations: int, column: str, kind: str = "count") -> Seeds:
-    """One column at one number of locations at the end. LookupError where it was not tried."""
+    """One column at one number of locations at the end. NotMeasured where it was not tried."""
     ends = last(rows, variant, kind).items()
-    return {seed: some.one(locations=locations)[column] for seed, some in ends}
+    found = {seed: some.one(locations=locations).get(column) for seed, some in ends}
+    if None in found.values():
+        raise NotMeasured(f"{column} of {variant} at {locations} locations was not measured")
+    return found
 
 
 def most_prompted(rows: Table, variant: str) -> int:
@@ -114,20 +117,20 @@ def most_prompted(rows: Table, variant: str) -> int:
 
 
 def require_prompts(rows: Table, number: int, variant: str) -> None:
-    """LookupError unless a variant was trained on one to three objects and prompted for so many."""
+    """NotMeasured unless a variant was trained on one to three objects and prompted for so many."""
     if facts(rows, variant)["trained"] != TRAINED:
-        raise LookupError(f"{variant} was not trained on one to three objects")
+        raise NotMeasured(f"{variant} was not trained on one to three objects")
     most = most_prompted(rows, variant)
     if most < number:
-        raise LookupError(f"{variant} was prompted for {most} objects at most, not for {number}")
+        raise NotMeasured(f"{variant} was prompted for {most} objects at most, not for {number}")
 
 
 def require_one_object(rows: Table, variant: str, kind: str = "count") -> None:
-    """LookupError where a variant does not even place one object: then it fails for want of
+    """NotMeasured where a variant does not even place one object: then it fails for want of
     training, which says nothing of larger numbers."""
     share = fmean(share_at(rows, variant, 1, criterion(rows, variant), kind).values())
     if share < 0.5:
-        raise LookupError(f"{variant} places a single object in {share:.0%} of pictures only")
+        raise NotMeasured(f"{variant} places a single object in {share:.0%} of pictures only")
 
 
 def lengths(rows: Table, *variants: str) -> Measured:
@@ -143,7 +146,7 @@ def lengths(rows: Table, *variants: str) -> Measured:
         shown[f"{name}, by means"] = fmean(reached(rows, name, means=True).values())
         shown[f"{name}, by recall alone"] = fmean(reached(rows, name, lenient=True).values())
         shown[f"{name}, recall at {most}"] = fmean(share_at(rows, name, most, "recall").values())
-        with suppress(LookupError, TypeError):
+        with suppress(NotMeasured):
             level = fmean(share_at(rows, name, most, "chance").values())
             shown[f"{name}, chance level at {most}"] = level
             extra = fmean(share_at(rows, name, most, "false_positives").values())
@@ -164,7 +167,7 @@ def recall_apart(rows: Table, variant: str, numbers: range, far: float) -> Seeds
     near = [r for r in near if r["locations"] in numbers]
     if not near:
         span = f"{numbers.start} to {numbers.stop - 1}"
-        raise LookupError(f"{variant}: no locations of {span} that are far from each other")
+        raise NotMeasured(f"{variant}: no locations of {span} that are far from each other")
     seeds = {
         seed: [r for r in near if r["seed"] == seed] for seed in sorted({r["seed"] for r in near})
     }
@@ -189,11 +192,11 @@ class Point(NamedTuple):
 
 def mean_locality(some: Table, column: str) -> float:
     """The mean over the noise levels at which it is decided which object is where (all, if none is
-    so high); those at which nothing could be measured are left out. LookupError if none is left."""
+    so high); those at which nothing could be measured are left out. NotMeasured if none is left."""
     known = [r for r in some if r.get(column) is not None]
     high = [r[column] for r in known if r["t"] >= DECIDED] or [r[column] for r in known]
     if not high:
-        raise LookupError(f"{column} locality could not be measured")
+        raise NotMeasured(f"{column} locality could not be measured")
     return fmean(high)
 
 
@@ -211,7 +214,7 @@ def points(rows: Table) -> list[Point]:
         column = criterion(rows, variant)
         for (seed, step), some in checkpoints(rows, variant).items():
             k, levels = k_max(some, column), measured.get((seed, step), Table())
-            with suppress(LookupError):
+            with suppress(NotMeasured):
                 both = (mean_locality(levels, "pixel"), mean_locality(levels, "condition"))
                 made.append(Point(variant, seed, step, k, k - about["trained"], *both))
     return made
@@ -236,10 +239,10 @@ def usual(rows: Table) -> list[Point]:
 
 def correlation(some: list[Point]) -> float:
     """Spearman's, of conditional locality and by how much K_max exceeds the trained number.
-    LookupError where one does not vary."""
+    NotMeasured where one does not vary."""
     x, y = [p.condition for p in some], [p.gain for p in some]
     if len(some) < 3 or len(set(x)) == 1 or len(set(y)) == 1:
-        raise LookupError("nothing to correlate: all points are the same")
+        raise NotMeasured("nothing to correlate: all points are the same")
     return estimates.correlation(x, y)
 
 
@@ -247,7 +250,7 @@ def correlation_by_seed(some: list[Point]) -> list[float]:
     """The correlation within each seed, where there is one."""
     values = []
     for seed in sorted({p.seed for p in some}):
-        with suppress(LookupError):
+        with suppress(NotMeasured):
             values.append(correlation([p for p in some if p.seed == seed]))
     return values
 

@@ -9,7 +9,7 @@ from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import mean, rate
 from recombine.analysis.levels import best, curve
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 PARTS = ("start", "data", "codes")
 NAMES = {"start": "start of the network", "data": "data", "codes": "tokenizer"}
@@ -31,17 +31,17 @@ def squares(rows: Table, level: int = 2) -> dict[int, Cells]:
     whole = {number: square for number, square in made.items() if len(square) == cells}
     side = 1 + max((cell["start"] for square in whole.values() for cell, _ in square), default=-1)
     if not whole or cells != side**2:
-        raise LookupError("no square is whole")
+        raise NotMeasured("no square is whole")
     return whole
 
 
 def shares(cells: Cells) -> dict[str, float]:
     """Which share of the variance over the cells each part explains; parts that are balanced
-    against each other do not share any. LookupError where all cells are alike."""
+    against each other do not share any. NotMeasured where all cells are alike."""
     values = np.array([value for _, value in cells])
     total = values.var()
     if total == 0:
-        raise LookupError("all cells of a square are the same")
+        raise NotMeasured("all cells of a square are the same")
     explained = {}
     for part in PARTS:
         numbers = np.array([each[part] for each, _ in cells])

@@ -16,6 +16,10 @@ WHOLE = ("seed", "step", "level", "n")
 FOLDER = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
+class NotMeasured(LookupError):
+    """The rows do not hold what is to be measured; the message says what is missing."""
+
+
 class Table:
     """Rows that do not change. `table.where(kind="accuracy", seed=0)` picks rows,
     `table.column("joint")` gives values, `table.frame` is the polars data frame. A column that some
@@ -56,11 +60,11 @@ class Table:
         return {key: Table(_without_empty(part, name)) for (key,), part in parts.items()}
 
     def column(self, name: str) -> list[Any]:
-        """KeyError, which is a LookupError, where no row has it."""
+        """NotMeasured where no row has it."""
         if name not in self.frame.columns:
             if not len(self):
                 return []
-            raise KeyError(f"no column {name!r}")
+            raise NotMeasured(f"no column {name!r}")
         return self.frame[name].to_list()
 
     def unique(self, name: str) -> list[Any]:
@@ -85,7 +89,7 @@ class Table:
         """The only row that matches."""
         found = self.where(**equal)
         if len(found) != 1:
-            raise LookupError(f"{len(found)} rows match {equal}, not one")
+            raise NotMeasured(f"{len(found)} rows match {equal}, not one")
         return next(iter(found))
 
     def filter(self, *conditions: Any) -> "Table":

@@ -11,7 +11,7 @@ from recombine.analysis.calibrated import NAMES, READS, gate_values
 from recombine.analysis.levels import curve, seeds_of
 from recombine.analysis.paper_curves import family_points
 from recombine.analysis.paper_probe import PAPER, seeds_of_probe
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.plots.accuracy_panels import last_of, variants_of
 from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, display
 from recombine.plots.training import by_level
@@ -124,7 +124,7 @@ def gate(rows: Table, folder: Path) -> list[Figure]:
     )
     try:
         values = gate_values(rows)
-    except LookupError:
+    except NotMeasured:
         return []
     bars = {
         "in the paper": [[READS[c]] for c in READS],

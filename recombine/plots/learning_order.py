@@ -15,7 +15,7 @@ from recombine.analysis.learning_order import (
     grid,
     worlds,
 )
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.plots.log_axes import log_ticks
 from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, seed_lines
 
@@ -28,7 +28,7 @@ def figures(rows: Table, folder: Path) -> list[Figure]:
     made = [times(grid(found), folder)]
     try:
         return [*made, masked(by_masked_share(found), folder)]
-    except LookupError:
+    except NotMeasured:
         return made
 
 

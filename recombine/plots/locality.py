@@ -15,7 +15,7 @@ from recombine.analysis.scenes import (
     points,
     usual,
 )
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.locality import RADIUS
 from recombine.metrics.locality_map import DECADES, LocalityMap
 from recombine.metrics.scene_sheets import read_heat
@@ -81,7 +81,7 @@ def correlation_text(claimed: list[Point], shown: list[Point]) -> str:
         if len(claimed) == len(shown):
             return text
         return f"{text} (circles, crosses), {correlation(shown):.2f} over all {len(shown)}"
-    except LookupError:
+    except NotMeasured:
         return f"{len(shown)} points"
 
 

@@ -28,7 +28,7 @@ from recombine.analysis.estimates import (
     rate_difference,
 )
 from recombine.analysis.prompted import Prompted, prompted_runs
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.studies.concept_order_claims import (
     DEVIATIONS,
     embedding_scale_decides,
@@ -52,7 +52,7 @@ def accuracy_dips(rows: Table) -> Finding:
     # A fall of 0.1 or more and a rise above 0.5, at every weak signal.
     weak = [o for o in main_line(outcomes(rows)) if o.has(weak=1)]
     if not weak:
-        raise LookupError("no weak colour signal is in the settings")
+        raise NotMeasured("no weak colour signal is in the settings")
     parts, measured = [], {}
     for o in weak:
         each, at = list(dips(o).values()), f"color {o.facts['color_signal']:g}"
@@ -83,7 +83,7 @@ def signal_speeds_learning(rows: Table) -> Finding:
     # least.
     line = main_line(outcomes(rows))
     if len(line) < 3:
-        raise LookupError("at least three colour signals are needed")
+        raise NotMeasured("at least three colour signals are needed")
     signals = [o.facts["color_signal"] for o in line]
     times = [o.capped_times("color") for o in line]
     each = [correlation(signals, [t[seed] for t in times]) for seed in shared(times)]
@@ -113,12 +113,12 @@ def ability_precedes(rows: Table) -> Finding:
     # reaches 0.9 meanwhile.
     runs = prompted_runs(rows)
     if not runs:
-        raise LookupError("no run was prompted by another method")
+        raise NotMeasured("no run was prompted by another method")
     over = [
         (r.seed, best) for r in runs if (best := r.best_while_plain_fails("overprompt")) is not None
     ]
     if not over:
-        raise LookupError("the plain prompt fails in no run")
+        raise NotMeasured("the plain prompt fails in no run")
     by_seed: dict[int, list[bool]] = {}
     for seed, value in over:
         by_seed.setdefault(seed, []).append(value >= 0.9)
@@ -159,7 +159,7 @@ def joint_jumps_late(rows: Table) -> Finding:
     three = [o for o in outcomes(rows) if o.facts["background_signal"]]
     runs = dict(enumerate(c for o in three for c in o.runs.values()))
     if not runs:
-        raise LookupError("no world with three factors")
+        raise NotMeasured("no world with three factors")
     rises, halves = {}, {}
     for name in ("joint", "mean"):
         curves = {i: (c.steps, getattr(c, name)) for i, c in runs.items()}
@@ -197,7 +197,7 @@ def masking_bends_back(rows: Table) -> Finding:
     # colour is learned, from no masked captions to all; and that neither goes back on the way.
     lines = by_masked_share(outcomes(rows))
     if not lines:
-        raise LookupError("no masked captions, or none to compare them with")
+        raise NotMeasured("no masked captions, or none to compare them with")
     parts, blues, times = [], {}, {}
     for given, line in lines.items():
         blue = [[clipped(late(c.factors["color"])) for c in o.runs.values()] for o in line]

@@ -32,7 +32,7 @@ from recombine.analysis.estimates import (
     mean,
     rate,
 )
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.theory.predict import SPACES
 
 DEVIATIONS = (
@@ -117,7 +117,7 @@ def embedding_scale_decides(rows: Table) -> Finding:
     # Balanced against raw: the steps to learn the weakest colour, and the fall in every world.
     pairs = embedding_pairs(outcomes(rows))
     if not pairs:
-        raise LookupError("no world was learned at both embedding scales")
+        raise NotMeasured("no world was learned at both embedding scales")
     pairs = sorted(pairs, key=lambda pair: pair[0].facts["color_signal"])
     raw, balanced = (o.capped_times("color") for o in pairs[0])
     name = f"T_color, balanced / raw, {network(pairs[0][0])}"

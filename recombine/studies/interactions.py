@@ -27,7 +27,7 @@ import numpy as np
 
 from recombine.analysis.claims import Check, Finding, Measured, claim
 from recombine.analysis.frames import pl
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.config import config
 from recombine.pipeline.job import Job
 from recombine.plots import interactions as plots
@@ -145,7 +145,7 @@ def exponent(rows: Table, prior: str, composition: str) -> float:
     """Of the spread, in the time; the slope of a line through the logarithms."""
     some = rows.where(kind="pace", prior=prior, composition=composition)
     if len(some) < 3:
-        raise LookupError("too few spreads at which the answer is correct in time")
+        raise NotMeasured("too few spreads at which the answer is correct in time")
     spread, time = (np.log(some.column(name)) for name in ("spread", "time"))
     return float(np.polyfit(spread, time, 1)[0])
 
@@ -167,11 +167,11 @@ def gap(rows: Table, prior: str, *worlds: str) -> float:
     """The largest difference between the answers to unseen triangles in two worlds."""
     some = rows.where(kind="answer", prior=prior, mirrors="jitter-by-shape")
     if not some:
-        raise LookupError(f"no answers of {prior} in the worlds {' and '.join(worlds)}")
+        raise NotMeasured(f"no answers of {prior} in the worlds {' and '.join(worlds)}")
     some = some.filter(pl.col("composition").str.starts_with("1"))
     a, b = (np.array(some.where(world=w).column("agreement")) for w in worlds)
     if not len(a) or len(a) != len(b):
-        raise LookupError(f"no answers of {prior} in the worlds {' and '.join(worlds)}")
+        raise NotMeasured(f"no answers of {prior} in the worlds {' and '.join(worlds)}")
     return float(np.abs(a - b).max())
 
 

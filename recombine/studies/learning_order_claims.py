@@ -9,7 +9,7 @@ from recombine.analysis.concept_order import shared
 from recombine.analysis.concepts import late, ratio
 from recombine.analysis.estimates import mean, rate, rate_difference
 from recombine.analysis.learning_order import World, by_masked_share, grid, worlds
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 FACTOR = 1.5
 """Our times may be longer or shorter than the published ones by this much."""
@@ -29,7 +29,7 @@ def calibration(found: list[World]) -> Part:
     """Our T_color over the published one, geometric means over worlds, seed by seed."""
     known = [w for w in grid(found) if w.published]
     if not known:
-        raise LookupError("no world with published times")
+        raise NotMeasured("no world with published times")
     times = [w.times("color") for w in known]
     seeds = shared(times)
     ours = {s: math.exp(fmean(math.log(t[s]) for t in times)) for s in seeds}
@@ -83,7 +83,7 @@ def order_flips(rows: Table) -> Finding:
     weakest = min(found, key=lambda w: w.color / w.size)
     strongest = max(found, key=lambda w: w.color / w.size)
     if weakest.name == strongest.name:
-        raise LookupError("one world only")
+        raise NotMeasured("one world only")
     size, color = (list(w.leads().values()) for w in (weakest, strongest))
     parts = (
         Part(f"lead of colour, {weakest.name}", mean(size, resolution=0.01), high=0.0),
@@ -98,7 +98,7 @@ def right_orders(found: list[World]) -> list[float]:
     """For each seed the share of worlds with a clear published order in which ours is the same."""
     clear = {w.name: lead for w in found if abs(lead := published_lead(w)) > math.log(CLEAR)}
     if not clear:
-        raise LookupError("no world with a clear published order")
+        raise NotMeasured("no world with a clear published order")
     leads = {w.name: w.leads() for w in found if w.name in clear}
     seeds = shared(list(leads.values()))
     return [fmean(leads[name][s] * clear[name] > 0 for name in clear) for s in seeds]

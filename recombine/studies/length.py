@@ -47,7 +47,7 @@ from recombine.analysis.scenes import (
     require_prompts,
     trusted,
 )
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.pipeline.job import Job
 from recombine.plots import length as plots
 from recombine.runs.scenes import scene_facts, scene_jobs
@@ -86,12 +86,12 @@ def was_run(rows: Table, *variants: str) -> list[str]:
 
 def forms(rows: Table, variant: str) -> list[str]:
     """The forms of a network that were run, the one nearest to the paper's first: the larger of Exp
-    1; of a local network the paper's own, as it was trained longest. LookupError if none was."""
+    1; of a local network the paper's own, as it was trained longest. NotMeasured if none was."""
     patches = f"{variant}, patches"
     own = was_run(rows, patches + LONGER, patches)[:1]
     run = [*own, *was_run(rows, variant + OTHER_SIZE, variant)]
     if not run:
-        raise LookupError(f"{variant} was not run")
+        raise NotMeasured(f"{variant} was not run")
     return run
 
 

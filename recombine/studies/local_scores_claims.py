@@ -4,7 +4,7 @@ smallest values over all seeds."""
 from statistics import fmean
 
 from recombine.analysis.claims import Check, Finding, claim
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 
 FLOAT = 1e-9
 """What counts as zero in float64."""
@@ -13,7 +13,7 @@ MAPS = ("identity", "rotation", "skew", "swirl")
 
 def values(rows: Table, name: str) -> list[float]:
     if not len(rows):
-        raise LookupError(f"no rows with {name}")
+        raise NotMeasured(f"no rows with {name}")
     return [float(v) for v in rows.column(name)]
 
 

@@ -26,7 +26,7 @@ from recombine.analysis.scenes import (
     trusted,
     usual,
 )
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.pipeline.job import Job
 from recombine.plots import locality as plots
 from recombine.runs.scenes import scene_facts, scene_jobs
@@ -89,10 +89,10 @@ def locality_correlates(rows: Table) -> Finding:
     at which a run places one object; other choices of points stand beside it."""
     some = able(usual(trusted(rows)))
     if len(some) < POINTS:
-        raise LookupError(f"{len(some)} points; {POINTS} are needed")
+        raise NotMeasured(f"{len(some)} points; {POINTS} are needed")
     by_seed = correlation_by_seed(some)
     if not by_seed:
-        raise LookupError("nothing to correlate within a seed")
+        raise NotMeasured("nothing to correlate within a seed")
     ends = {(p.variant, p.seed): p for p in some}
     measured: Measured = {"points": len(some)}
     chosen = {
@@ -105,7 +105,7 @@ def locality_correlates(rows: Table) -> Finding:
     for name, each in chosen.items():
         try:
             measured[f"rank correlation, {name}"] = correlation(each)
-        except LookupError:
+        except NotMeasured:
             measured[f"rank correlation, {name}"] = "not defined"
     measured["runs in which both grow together"] = f"{rising_together(some)} of {len(ends)}"
     part = Part("rank correlation within a seed", correlation_estimate(by_seed), 0.7, 1.0)

@@ -6,7 +6,7 @@ import math
 
 from recombine.analysis.claims import Check, Claim, Finding, Part, claim
 from recombine.analysis.estimates import Estimate
-from recombine.analysis.table import Table
+from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.intervals import wilson
 
 PAPER = "Yang et al. 2025, "
@@ -16,7 +16,7 @@ def some(rows: Table, **equal: object) -> Table:
     """The rows that match, at least one."""
     matching = rows.where(**equal)
     if not len(matching):
-        raise LookupError(f"no rows match {equal}")
+        raise NotMeasured(f"no rows match {equal}")
     return matching
 
 
