@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from recombine.api import SEEDS
-from recombine.config import UsageError, nearest
+from recombine.config import RunFailed, UsageError, nearest
 from recombine.export.command import export
 from recombine.files import printable
 from recombine.scoring.commands import add_commands
@@ -198,11 +198,12 @@ def _print_summary(folders: list[Path]) -> None:
     from recombine.report.claims import print_claims
 
     print_claims([f / "claims.json" for f in folders], brief=True)
-    lines = [(f.name, summary(read_table(f / "rows.parquet"))) for f in folders]
-    said = [(name, line) for name, some in lines for line in some]
-    print(end="\n" * bool(said))
-    for name, line in sorted(said, key=lambda both: "(late means" in both[1]):
-        print(printable(f"{name}: {line}"))
+    lines = [(f.name, *summary(read_table(f / "rows.parquet"))) for f in folders]
+    all_doubts = [f"{name}: {line}" for name, doubts, _ in lines for line in doubts]
+    all_numbers = [f"{name}: {line}" for name, _, numbers in lines for line in numbers]
+    print(end="\n" * bool(all_doubts + all_numbers))
+    for line in all_doubts + all_numbers:
+        print(printable(line))
 
 
 @app.command()
@@ -317,7 +318,7 @@ def _stop_other(error: Exception) -> None:
     if hasattr(error, "format_message"):
         said = error.format_message()
         _stop(f"{said} {_allowed(said)}", 2)
-    if type(error).__name__ in ("Diverged", "TaskFailed", "EngineError"):
+    if isinstance(error, RunFailed):
         _stop(str(error), 1)
     raise error
 

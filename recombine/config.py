@@ -39,6 +39,10 @@ class UsageError(ValueError):
     allowed."""
 
 
+class RunFailed(RuntimeError):
+    """A run went wrong in a way that one line says: it diverged, a worker crashed."""
+
+
 @dataclass_transform(frozen_default=True)
 def config(tag: str) -> Callable[[type], type]:
     """Declare a config class: a frozen dataclass whose JSON form says `tag`. A tag is for ever; the

@@ -140,6 +140,12 @@ def read_rows(path: Path) -> list[Row]:
     return parse_rows(read_bytes(path), path) if path.exists() else []
 
 
+def rounded(row: Row) -> Row:
+    """Four digits are enough on disk; a share of nothing (NaN) is None."""
+    plain = {k: None if isinstance(v, float) and v != v else v for k, v in row.items()}
+    return {k: round(v, 4) if isinstance(v, float) else v for k, v in plain.items()}
+
+
 def checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 

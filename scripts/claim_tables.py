@@ -28,6 +28,7 @@ from prose_numbers import filled_numbers
 from seed_tables import factors_table, seeds_table
 from summaries import deciding, summary
 
+from recombine.analysis.levels import interpolation_curve, tolerance
 from recombine.analysis.table import Table, read_table
 from recombine.plots.style import display
 
@@ -122,18 +123,10 @@ def checks_table(rows: Table) -> list[list[str]]:
     for probe in rows.where(kind="refused").unique("probe"):
         worst = min(rows.where(kind="probe", probe=probe).column("joint"))
         rejected = fmean(rows.where(kind="refused", probe=probe).column("share"))
-        between = rows.where(kind="interpolation", probe=probe)
         values = [number(worst), number(rejected)]
-        values += [f"{tolerance(between.where(factor=factor)):.1f}" for factor in factors]
+        values += [f"{tolerance(interpolation_curve(rows, probe, f)):.2f}" for f in factors]
         lines.append([PROBE_NAMES[probe], *values])
     return lines
-
-
-def tolerance(between: Table) -> float:
-    """The largest share of the way to the neighbour at which most pictures are still read as what
-    they left."""
-    read = {share: fmean(some.column("joint")) for share, some in between.by("share").items()}
-    return max(share for share, joint in read.items() if joint >= 0.5)
 
 
 def group(paper: str) -> str:

@@ -56,6 +56,7 @@ from recombine.rng import seeded
 from recombine.runtime import Pace, Runtime, in_words
 from recombine.store import RunFolder
 from recombine.studies import find
+from recombine.train.fit import Diverged
 
 QUIET = Runtime(quiet=True)
 ROOT = Path(__file__).parents[1]
@@ -789,10 +790,6 @@ def test_tasks_are_called_by_what_they_are_where_no_study_names_them():
 
 def test_costs_are_summed_by_kind():
     assert costs_by_kind([Leaf("a", cost_of=2.5), Leaf("b", cost_of=4.0), Root()]) == {"run": 7.5}
-
-
-class Diverged(RuntimeError):
-    pass
 
 
 @pytest.mark.parametrize(

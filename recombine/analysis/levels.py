@@ -236,9 +236,9 @@ def level_name(level: int) -> str:
     return "seen" if level == 0 else f"level {level}"
 
 
-def summary(rows: Table) -> list[str]:
-    """A line for each variant: its late means at every level, by the primary probe; first what
-    makes them doubtful."""
+def summary(rows: Table) -> tuple[list[str], list[str]]:
+    """What makes the numbers doubtful, and the numbers: a line for each variant with its late means
+    at every level, by the primary probe."""
     lines = []
     for variant in rows.where(kind="accuracy").unique("variant"):
         levels = sorted(rows.where(kind="accuracy", variant=variant).unique("level"))
@@ -246,7 +246,7 @@ def summary(rows: Table) -> list[str]:
         lines.append(
             f"{variant}: {', '.join(each)} (late means, {PROBES.get(probe_of(rows), probe_of(rows))})"
         )
-    return learned(rows) + doubts(rows) + lines if lines else lines
+    return (learned(rows) + doubts(rows) if lines else []), lines
 
 
 def learned(rows: Table) -> list[str]:

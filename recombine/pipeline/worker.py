@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recombine.config import UsageError
+from recombine.config import RunFailed, UsageError
 from recombine.pipeline.executor import execute
 from recombine.pipeline.job import Task, digest_of
 from recombine.pipeline.lease import LeaseLost, Watcher
@@ -51,7 +51,7 @@ GPU_FAILED = 75
 as any that died: a fault of one process ends all that share a GPU."""
 
 
-class TaskFailed(RuntimeError):
+class TaskFailed(RunFailed):
     """A task cannot be done; the message is one line."""
 
 
@@ -150,8 +150,7 @@ def is_expected(error: Exception) -> bool:
     there."""
     said = str(error)
     full = isinstance(error, MemoryError) or "allocate memory" in said or "out of memory" in said
-    named = type(error).__name__ in ("Diverged", "OutOfMemoryError")
-    return isinstance(error, UsageError) or named or full
+    return isinstance(error, UsageError | RunFailed) or full
 
 
 def known_failures(folder: Path | None) -> Failures:

@@ -10,12 +10,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from recombine.config import ALWAYS, config
+from recombine.files import rounded
 from recombine.limits import check_time, check_updates
 from recombine.metrics.colour_probe import ColourNet, ColourProbe, color_row, colour_doubt, crops
 from recombine.metrics.detector import Detector, crowds, noisy
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
-from recombine.runs.detectors import BLOCK, DetectorRun, rounded
+from recombine.runs.detectors import BLOCK, DetectorRun
 from recombine.runs.scene_prompts import check_room, locations_of
 from recombine.runs.scene_recipe import SceneRecipe
 from recombine.store import Row

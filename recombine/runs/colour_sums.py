@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recombine.config import ALWAYS, UsageError, config
+from recombine.files import rounded
 from recombine.metrics.colour_probe import ColourProbe, color_row
 from recombine.metrics.detector import Detector
 from recombine.metrics.sheets import write_sheet
@@ -17,7 +18,7 @@ from recombine.objectives.compose import OneByOne
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
 from recombine.runs.colour_probe import ColourProbeRun
-from recombine.runs.detectors import DetectorRun, rounded
+from recombine.runs.detectors import DetectorRun
 from recombine.runs.scene_prompts import Prompts
 from recombine.runs.scene_recipe import SceneRecipe
 from recombine.runs.scenes import COLUMNS, Pool, SceneModel, training_pool

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from recombine.config import config
+from recombine.files import rounded
 from recombine.metrics.concepts import (
     additive,
     coordinates,
@@ -249,8 +250,3 @@ def evenly(steps: tuple[int, ...], count: int) -> tuple[int, ...]:
         return ()
     indices = {round(i * (len(steps) - 1) / max(1, count - 1)) for i in range(count)}
     return tuple(steps[i] for i in sorted(indices))
-
-
-def rounded(row: Row) -> Row:
-    """Four digits are enough on disk."""
-    return {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from recombine.config import ALWAYS, config
+from recombine.files import rounded
 from recombine.limits import check_memory, check_time, check_updates
 from recombine.metrics.counting import Detect, curve, doubt, real_counts, row, tally
 from recombine.metrics.detector import (
@@ -165,9 +166,3 @@ def worn_counts(
             counted = row(tally(detect(faulty), there, radius=radius))
             rows.append({"kind": "worn", "fault": fault, "objects": k, **counted})
     return rows
-
-
-def rounded(row: Row) -> Row:
-    """Four digits are enough on disk; a share of nothing (NaN) is None."""
-    plain = {k: None if isinstance(v, float) and v != v else v for k, v in row.items()}
-    return {k: round(v, 4) if isinstance(v, float) else v for k, v in plain.items()}

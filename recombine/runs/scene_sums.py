@@ -6,6 +6,7 @@ from dataclasses import field
 import torch
 
 from recombine.config import ALWAYS, config
+from recombine.files import rounded
 from recombine.metrics.counting import curve, match, nearness
 from recombine.metrics.leakage import Objects, leakages
 from recombine.metrics.scene_sheets import crossed
@@ -13,7 +14,7 @@ from recombine.metrics.sheets import write_sheet
 from recombine.objectives.compose import OneByOne
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
-from recombine.runs.detectors import DetectorRun, rounded
+from recombine.runs.detectors import DetectorRun
 from recombine.runs.scene_prompts import Prompts, check_room, locations_of, placed
 from recombine.runs.scenes import COLUMNS, NEAR, SceneModel, SceneRun
 from recombine.store import Row

@@ -11,6 +11,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from recombine.config import ALWAYS, UsageError, config
+from recombine.files import rounded
 from recombine.metrics.counting import curve, match, nearness, tally
 from recombine.metrics.detector import Detector
 from recombine.metrics.locality import locality
@@ -23,7 +24,7 @@ from recombine.objectives.edm import PatchDraw
 from recombine.objectives.process import Denoiser, noised
 from recombine.pipeline.job import Job, Task, Work
 from recombine.rng import seeded
-from recombine.runs.detectors import DetectorCheck, DetectorRun, rounded
+from recombine.runs.detectors import DetectorCheck, DetectorRun
 from recombine.runs.scene_prompts import Prompts, check_room, locations_of, placed
 from recombine.runs.scene_recipe import SceneRecipe
 from recombine.store import Row

@@ -25,7 +25,7 @@ def compare(folders: Sequence[Path]) -> Iterator[str]:
         probe, made = r.facts["probes"][r.primary], r.facts["pictures"]
         yield f"{name:<{width}}{cells}{probe:<34}{made['n']} ({made['digest']})"
     for name, r in zip(names, results, strict=True):
-        if r.levels()[min(r.levels())]["mean"] is not None and "NOT" in r.verdict():
+        if r.learned() is False:
             yield f"doubtful: {name} does not draw its seen compositions"
         yield from (f"doubtful: {line}" for line in lacking(name, r.levels()))
     if len({r.facts["probes"][r.primary] for r in results}) > 1:

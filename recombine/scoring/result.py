@@ -89,15 +89,20 @@ class Result:
             return ""
         return f"{self.facts['name']}: {level_name(worst)} accuracy {known[worst]:.3g} is below {least:g}"
 
+    def learned(self) -> bool | None:
+        """Whether seen compositions are drawn correctly; None where there are none."""
+        seen = self.levels().get(0)
+        return None if seen is None or seen["mean"] is None else seen["mean"] >= LEARNED
+
     def verdict(self) -> str:
         """Whether the model has learned what it saw: without that, nothing else means anything."""
         seen = self.levels().get(0)
-        if seen is None or seen["mean"] is None:
+        if seen is None or self.learned() is None:
             return (
                 "No pictures of seen compositions: whether the model has learned them is not known."
             )
         what = _estimate(seen)
-        if seen["mean"] >= LEARNED:
+        if self.learned():
             return f"Seen compositions are drawn correctly: {what}."
         return (
             f"Seen compositions are NOT drawn correctly: {what}. The model has not learned what it was "

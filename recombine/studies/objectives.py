@@ -119,7 +119,7 @@ def full() -> Recipe:
     )
 
 
-@claim("B31")
+@claim("B31", deviations=DEVIATIONS)
 def maskgit_fails(rows: Table) -> Finding:
     """With little jitter and true values, MaskGIT fails at level 2 and DiT does not.
 
@@ -138,7 +138,7 @@ def maskgit_fails(rows: Table) -> Finding:
     return Finding(parts, measured(rows, {k: PAPER[k] for k in ("maskgit", "dit")}))
 
 
-@claim("B32")
+@claim("B32", deviations=DEVIATIONS)
 def mixture_head_lifts(rows: Table) -> Finding:
     """With little jitter and true values, a mixture of Gaussians in place of the categorical head
     lifts level 2.
@@ -149,7 +149,7 @@ def mixture_head_lifts(rows: Table) -> Finding:
     return Finding((part,), measured(rows, {k: PAPER[k] for k in ("maskgit", "givt")}))
 
 
-@claim("B33")
+@claim("B33", deviations=DEVIATIONS)
 def continuous_succeed(rows: Table) -> Finding:
     """With little jitter and true values, MAR and DiT succeed at level 2.
 

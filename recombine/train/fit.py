@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from recombine.config import UsageError, config
+from recombine.config import RunFailed, UsageError, config
 from recombine.runtime import Runtime
 from recombine.train.flat import StepScalars, adamw, flat_params, learner
 from recombine.train.graph import DDP_WARM, WARM, GraphedUpdate
@@ -69,7 +69,7 @@ class TrainConfig:
         return min(self.ema, (1 + step) / (10 + step))
 
 
-class Diverged(RuntimeError):
+class Diverged(RunFailed):
     """Training met a NaN or an infinity; the message says where."""
 
 

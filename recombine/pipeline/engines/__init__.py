@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
-from recombine.config import UsageError, nearest
+from recombine.config import RunFailed, UsageError, nearest
 
 ENGINES = {"local": "LocalEngine", "slurm": "SlurmEngine", "ray": "RayEngine"}
 RESTARTS = 3
@@ -17,7 +17,7 @@ RESTARTS = 3
 Settings = TypeVar("Settings")
 
 
-class EngineError(RuntimeError):
+class EngineError(RunFailed):
     """Workers keep failing; the message is one line."""
 
 
