@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tiny import CONFIG, QUIET, fit
 from recombine.pipeline.plan import Command
 from recombine.pipeline.run import collect, run
 from recombine.runtime import Runtime
-from recombine.train.fit import Fit
+from recombine.train.fit import Diverged, Fit
 
 SMALL = ("probe_steps=2", "recipe.train.steps=2", "samples=2", "world.size=21", "real=4")
 
@@ -70,6 +71,24 @@ def train_together(rank: int, port: int, root: Path) -> None:
         for plan in run(command, "local", False, runtime):
             assert len(collect(plan, root / "study")) > 0
     dist.destroy_process_group()
+
+
+def diverge_together(rank: int, port: int, root: Path) -> None:
+    """Only the first process samples, so only it sees that samples are not finite."""
+
+    def observe(step: int) -> list:
+        raise Diverged("samples are not finite")
+
+    try:
+        fit(root, runtime=join(rank, port), observe=observe)
+    except Diverged:
+        dist.destroy_process_group()
+        sys.exit(7)
+
+
+@pytest.mark.slow
+def test_what_diverges_in_one_process_ends_all(tmp_path):
+    assert together(diverge_together, tmp_path) == [7, 7]
 
 
 @pytest.fixture(scope="module")

@@ -43,19 +43,20 @@ def fit(
     runtime: Runtime = QUIET,
     batch=batch,
     observe_at=(0, 5, 12),
+    observe=None,
 ):
     """Train (or go on training) under `root`; the run folder. It observes the sum of the weights in
-    place."""
+    place, unless another function is given."""
     folder, model = folder_of(root, config), net()
     if runtime.rank == 0:
         folder.begin(to_json(config))
     runtime.barrier()
 
-    def observe(step: int) -> list[dict]:
+    def weights(step: int) -> list[dict]:
         value = float(sum(p.detach().sum() for p in model.parameters()))
         return [{"kind": "sum", "step": step, "value": value}]
 
-    train(model, loss, batch, config, folder, runtime, observe, observe_at)
+    train(model, loss, batch, config, folder, runtime, observe or weights, observe_at)
     return folder
 
 

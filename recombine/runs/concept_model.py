@@ -118,9 +118,9 @@ class ConceptModel:
         return latents, condition.keep(keep)
 
     def batch(self, step: int) -> tuple[Tensor, Condition, Any]:
-        r, (latents, condition) = self.recipe, self.pool
-        rng = seeded(r.seed, "batch", step, device=latents.device)
-        pick = torch.randint(len(latents), (r.train.batch,), generator=rng, device=rng.device)
+        r, runtime, (latents, condition) = self.recipe, self.work.runtime, self.pool
+        rng, count = runtime.stream(r.seed, "batch", step), runtime.share(r.train.batch)
+        pick = torch.randint(len(latents), (count,), generator=rng, device=rng.device)
         x, given = latents[pick], r.conditioning.drop(condition.rows(pick), r.world.space, rng)
         return x, given, r.objective.draw(x.shape, rng)
 

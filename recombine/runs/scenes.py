@@ -145,9 +145,11 @@ class SceneModel:
         """The batch after `step` updates. Pictures and noise are drawn before conditions are
         dropped, so that variants see the same ones. Always the same number of slots, so that one
         compiled step serves all of them."""
-        r, rng = self.recipe, seeded(self.recipe.seed, "batch", step, device=self.device)
+        r, runtime = self.recipe, self.work.runtime
+        rng = runtime.stream(r.seed, "batch", step)
         images, layout = self.pool
-        pick = torch.randint(len(images), (r.train.batch,), generator=rng, device=rng.device)
+        count = runtime.share(r.train.batch)
+        pick = torch.randint(len(images), (count,), generator=rng, device=rng.device)
         x = images[pick].float() / 127.5 - 1
         noise = r.objective.draw(x.shape, rng)
         return x, r.layout_encoder.drop(layout.rows(pick), rng).padded(r.slots), noise

@@ -159,7 +159,7 @@ def _observe(
 ) -> None:
     """Measure with the averaged weights in place. What Ctrl-C cuts short is measured again when the
     run is resumed."""
-    began = time.perf_counter()
+    began, failed = time.perf_counter(), None
     fit.check()
     if fit.runtime.rank == 0:
         try:
@@ -170,11 +170,11 @@ def _observe(
                 _save(fit, folder, clock)
             raise
         except Diverged as error:
-            raise Diverged(
-                f"{error} at step {fit.step}; is the guidance or rate too high?"
-            ) from None
-        folder.append(rows)
-    fit.runtime.barrier()
+            failed = f"{error} at step {fit.step}; is the guidance or rate too high?"
+        else:
+            folder.append(rows)
+    if fit.runtime.agreed(failed is not None):
+        raise Diverged(failed or f"the measurement at step {fit.step} failed")
     clock.measuring += time.perf_counter() - began
 
 
