@@ -57,9 +57,8 @@ def run_command(
     from recombine.config import UsageError
     from recombine.files import check_writable
     from recombine.pipeline.engines import find_engine
-    from recombine.pipeline.plan import finished as finished_part
-    from recombine.pipeline.plan import planned
-    from recombine.pipeline.run import run as carry_out
+    from recombine.pipeline.plan import finished_part, make_plans
+    from recombine.pipeline.run import run_studies
     from recombine.runtime import Runtime
 
     if finished and fresh:
@@ -67,7 +66,7 @@ def run_command(
     find_engine(engine)
     out = Path(command.out)
     runtime = Runtime.find(command.device, tensorboard=str(out / "tensorboard"))
-    plans = planned(command)
+    plans = make_plans(command)
     for plan in plans:
         if plan.fitted:
             runtime.log(f"{plan.study.name}: chosen for these pictures: {', '.join(plan.fitted)}")
@@ -75,7 +74,7 @@ def run_command(
         plans = [finished_part(plan, out, runtime.log) for plan in plans]
     check_writable(out)
     summarise, folders = _summariser(runtime), []
-    for plan in carry_out(command, engine, fresh, runtime, plans):
+    for plan in run_studies(command, engine, fresh, runtime, plans):
         if runtime.rank == 0 and summarise:
             folders.append(
                 summarise(plan, out, command.scale, command.seeds_of(plan), runtime.facts())

@@ -16,8 +16,8 @@ import tiny  # noqa: E402
 
 from recombine.config import UsageError  # noqa: E402
 from recombine.pipeline.job import ancestors, folder_of  # noqa: E402
-from recombine.pipeline.plan import Command, planned  # noqa: E402
-from recombine.pipeline.run import collect, run  # noqa: E402
+from recombine.pipeline.plan import Command, make_plans  # noqa: E402
+from recombine.pipeline.run import collect, run_studies  # noqa: E402
 from recombine.plots.sheets import keep_sheets  # noqa: E402
 from recombine.runtime import Runtime  # noqa: E402
 from recombine.store import RunFolder  # noqa: E402
@@ -69,7 +69,7 @@ def main(count: int, seed: int = 0) -> int:
     with tempfile.TemporaryDirectory() as place:
         base, work = Path(place) / "base", Path(place) / "work"
         command = Command(("composition",), "smoke", 1, SMALL, "cpu", str(base))
-        plan = next(run(command, "local", False, Runtime(quiet=True)))
+        plan = next(run_studies(command, "local", False, Runtime(quiet=True)))
         whole = seen(plan, base, _empty(place))
         unhurt = tiny.outcome(tiny.fit(Path(place) / "tiny"))
         for i in range(count):
@@ -84,7 +84,7 @@ def main(count: int, seed: int = 0) -> int:
                     shutil.copytree(base, work)
                     path = rng.choice(sorted(p for p in work.rglob("runs/**/*") if p.is_file()))
                     what = fault(path, rng)
-                    same = seen(planned(command)[0], work, _empty(place)) == whole
+                    same = seen(make_plans(command)[0], work, _empty(place)) == whole
             except UsageError:
                 noticed += 1
                 continue

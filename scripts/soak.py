@@ -30,8 +30,8 @@ import torch
 from recombine.api import run_command
 from recombine.config import UsageError
 from recombine.pipeline import lease
-from recombine.pipeline.plan import Command, planned
-from recombine.pipeline.run import run
+from recombine.pipeline.plan import Command, make_plans
+from recombine.pipeline.run import run_studies
 from recombine.pipeline.worker import TaskFailed
 from recombine.runtime import Runtime
 from recombine.store import RunFolder, read_json
@@ -72,7 +72,7 @@ def forked(act: Callable[[], Any], log: Path) -> int:
 
 def work(out: Path, fresh: bool = False) -> None:
     """What one worker does: the whole command, saving after every update."""
-    for _ in run(command(out), "local", fresh, Runtime(quiet=True, save_seconds=0.0)):
+    for _ in run_studies(command(out), "local", fresh, Runtime(quiet=True, save_seconds=0.0)):
         pass
 
 
@@ -262,7 +262,7 @@ def main(minutes: float = 30.0, seed: int = 0) -> int:
     mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(disk)]
     filling = subprocess.run(mount, capture_output=True).returncode == 0
     soak, began = Soak(place, disk, filling, random.Random(seed)), time.monotonic()
-    planned(command(place))  # loads what a worker would load
+    make_plans(command(place))  # loads what a worker would load
     runs, whole = reference(place, soak.log)
     beside = forked(lambda: steady(place / "steady", place / "memory"), place / "steady.log")
     try:

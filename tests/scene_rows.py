@@ -7,18 +7,18 @@ from tiny import QUIET
 
 from recombine.analysis.claims import Claim, assess
 from recombine.analysis.table import Table
-from recombine.pipeline.plan import Planned
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.plan import StudyPlan
+from recombine.pipeline.worker import run_tasks
 from recombine.studies.study import Study
 from recombine.studies.summary import summarise
 
 
 def carried_out(study: Study, settings: Any, out: Path, seeds: int = 1) -> Path:
     """The folder of a study that was run."""
-    plan = Planned(study, settings, tuple(study.jobs(settings, seeds)))
+    plan = StudyPlan(study, settings, tuple(study.jobs(settings, seeds)))
     for job in plan.jobs:
         job.task.check()
-    carry_out(plan.tasks, out, QUIET, {})
+    run_tasks(plan.tasks, out, QUIET, {})
     return summarise(plan, out, "smoke", range(seeds), {})
 
 

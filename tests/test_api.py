@@ -115,8 +115,8 @@ def test_without_polars_runs_are_left_for_another_machine(monkeypatch):
 def test_what_was_chosen_for_pictures_is_said(monkeypatch, tmp_path):
     study, said = SimpleNamespace(name="mine"), []
     plans = [SimpleNamespace(study=study, fitted=fitted) for fitted in (("a=1", "b=2"), ())]
-    monkeypatch.setattr("recombine.pipeline.plan.planned", lambda command: plans)
-    monkeypatch.setattr("recombine.pipeline.run.run", lambda *how: [])
+    monkeypatch.setattr("recombine.pipeline.plan.make_plans", lambda command: plans)
+    monkeypatch.setattr("recombine.pipeline.run.run_studies", lambda *how: [])
     monkeypatch.setattr("recombine.runtime.Runtime.log", lambda self, text: said.append(text))
     monkeypatch.setattr("recombine.report.site.write_site", None)
     command = SimpleNamespace(out=str(tmp_path / "new"), device="cpu")

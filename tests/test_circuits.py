@@ -60,9 +60,9 @@ from recombine.objectives.objective import Objective
 from recombine.objectives.solvers import Euler
 from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.pipeline.job import Work
-from recombine.pipeline.plan import Planned
+from recombine.pipeline.plan import StudyPlan
 from recombine.pipeline.run import collect
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.worker import run_tasks
 from recombine.plots.circuits import figures
 from recombine.plots.heads import polysemantic_layers
 from recombine.rng import seeded
@@ -540,8 +540,8 @@ def test_the_study_opens_every_model_that_it_trains(tmp_path):
     """Two factors that vary and one that does not."""
     settings = small(Shapes2D(size=16, sizes=("large",)))
     jobs = tuple(circuits.jobs(settings, 1))
-    plan = Planned(STUDY, settings, jobs)
-    carry_out(plan.tasks, tmp_path, QUIET, {})
+    plan = StudyPlan(STUDY, settings, jobs)
+    run_tasks(plan.tasks, tmp_path, QUIET, {})
     rows = Table(collect(plan, tmp_path))
     for kind, count in (("head", 2 * 2 * 2), ("overlap", 10), ("unit", 2)):
         for variant in ("maskgit", "jepa"):

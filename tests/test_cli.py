@@ -325,7 +325,7 @@ def test_a_truncated_checkpoint_is_refused(call, out, trained):
     try:
         for cut in (0, 100, -1):
             path.write_bytes(whole[:cut])
-            executor._OPENED.clear()  # as another process would find it
+            executor._LOADED.clear()  # as another process would find it
             refused(call(*smoke(out), "--seeds", "2"), str(path), "was altered", "--fresh")
         assert call(*smoke(out))[0] == 0
     finally:

@@ -43,7 +43,7 @@ from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.overrides import override
 from recombine.pipeline.job import Work, folder_of
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.worker import run_tasks
 from recombine.runs.concept_model import ConceptModel, evenly
 from recombine.runs.concepts import ConceptRun
 from recombine.runs.recipe import spaced
@@ -154,7 +154,7 @@ def test_all_methods_share_their_noise_and_leave_plain_prompts_alone(tmp_path):
 
 def test_a_run_leaves_rows_of_every_kind_and_no_weights_but_its_own(tmp_path):
     run = override(FIRST, "probe_steps=2")
-    carry_out([run], tmp_path, QUIET, {})
+    run_tasks([run], tmp_path, QUIET, {})
     folder = folder_of(run, tmp_path)
     rows = Table(folder.rows())
     methods = {("prompted", m) for m in ("overprompt", "steer", "patch", "patch back")}

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from tiny import CONFIG, QUIET, fit
 
 from recombine.pipeline.plan import Command
-from recombine.pipeline.run import collect, run
+from recombine.pipeline.run import collect, run_studies
 from recombine.runtime import Runtime
 from recombine.train.fit import Diverged, Fit
 
@@ -68,7 +68,7 @@ def train_together(rank: int, port: int, root: Path) -> None:
     assert torch.equal(*each), "all begin with the weights of the first"
     for seeds in (1, 2, 2):
         command = Command(("composition",), "smoke", seeds, SMALL, "cpu", str(root / "study"))
-        for plan in run(command, "local", False, runtime):
+        for plan in run_studies(command, "local", False, runtime):
             assert len(collect(plan, root / "study")) > 0
     dist.destroy_process_group()
 

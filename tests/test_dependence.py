@@ -26,7 +26,7 @@ from recombine.objectives.masked import Masked
 from recombine.objectives.token_heads import Categorical, Denoising, Mixture
 from recombine.overrides import override
 from recombine.pipeline.job import ancestors, folder_of
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.worker import run_tasks
 from recombine.plots import dependence as plots
 from recombine.rng import seeded
 from recombine.runs.models import ModelRun
@@ -222,7 +222,7 @@ def test_a_run_measures_it_at_every_checkpoint_and_the_figure_is_plotted(tmp_pat
     short = ("probe_steps=2", "evaluation.samples=2", "tokenizer.steps=2", 'families=["dit"]')
     recipe = override(objectives.settings("smoke"), *short).variants()["dit"]
     task = ModelRun(recipe)
-    carry_out(list(ancestors([task])), tmp_path, QUIET, {})
+    run_tasks(list(ancestors([task])), tmp_path, QUIET, {})
     rows = [r | {"variant": "dit", "seed": 0} for r in folder_of(task, tmp_path).rows()]
     measured = [r for r in rows if r["kind"] == "dependence"]
     assert len(measured) == 3 * 3, "three checkpoints, three shares hidden"

@@ -114,7 +114,7 @@ def others_make(command: str) -> None:
         only({2, 3, 4}, Path("two/label-dropout"))
 
 
-def carry_out(line: list[str], small: Small, patch: pytest.MonkeyPatch) -> None:
+def run_tasks(line: list[str], small: Small, patch: pytest.MonkeyPatch) -> None:
     match line:
         case ["make", *_]:
             assert " ".join(line) in NOT_RUN
@@ -139,7 +139,7 @@ def test_lines_for_a_shell_are_carried_out_or_planned(path, desk, small, monkeyp
     monkeypatch.chdir(desk)
     for text in blocks(path, "sh", "console"):
         for line in lines(text):
-            carry_out(line, small, monkeypatch)
+            run_tasks(line, small, monkeypatch)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)

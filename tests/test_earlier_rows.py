@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recombine.pipeline.job import Job, folder_of
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.worker import run_tasks
 from recombine.runtime import Runtime
 from recombine.store import Row
 from recombine.studies import NAMES, find
@@ -62,7 +62,7 @@ def flat(value: object) -> Iterator[float]:
 
 
 def measured(job: Job, out: Path) -> np.ndarray:
-    carry_out([job.task], out, Runtime(quiet=True), {})
+    run_tasks([job.task], out, Runtime(quiet=True), {})
     return numbers(list(folder_of(job.task, out).rows()))
 
 

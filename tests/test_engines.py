@@ -31,7 +31,7 @@ from recombine.pipeline.engines import (
 from recombine.pipeline.engines.ray import gpu_share
 from recombine.pipeline.engines.slurm import SlurmSettings
 from recombine.pipeline.plan import Command
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.worker import run_tasks
 from recombine.runtime import Runtime
 from recombine.store import write_atomic, write_json
 from recombine.studies import find
@@ -166,7 +166,7 @@ def in_one_process(study: str, out: Path) -> dict[str, bytes]:
     (out / "processes.txt").unlink(missing_ok=True)
     chosen = find(study)
     jobs = chosen.jobs(chosen.settings("smoke"), 1)
-    carry_out([job.task for job in jobs], out, Runtime(quiet=True), {})
+    run_tasks([job.task for job in jobs], out, Runtime(quiet=True), {})
     return rows(out)
 
 

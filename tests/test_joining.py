@@ -9,7 +9,7 @@ import pytest
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.files import read_json, write_atomic, write_json
-from recombine.pipeline.plan import Command, planned
+from recombine.pipeline.plan import Command, make_plans
 from recombine.studies import find
 from recombine.studies.joining import (
     _compared,
@@ -150,7 +150,7 @@ def test_seeds_are_counted_from_the_first(study, scale, own) -> None:
 
     def of(first: int, count: int) -> tuple[list[int], set]:
         command = Command((study,), scale, count, first_seed=first)
-        (plan,) = planned(command)
+        (plan,) = make_plans(command)
         return command.seeds_of(plan), {job for job in plan.jobs if "seed" in dict(job.labels)}
 
     assert of(0, 1)[0] == [own]

@@ -16,7 +16,7 @@ from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.overrides import override
 from recombine.pipeline.job import folder_of
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.worker import run_tasks
 from recombine.plots.learning_order import figures
 from recombine.rng import seeded
 from recombine.studies.learning_order import STUDY, facts, jobs, saves, settings
@@ -88,7 +88,7 @@ def test_jobs_come_seed_by_seed_and_facts_name_their_variants():
 
 def test_a_run_leaves_accuracies_and_the_schedule_that_it_learned(tmp_path):
     run = override(SMOKE.run(0.8, 0.4, 1.0), "probe_steps=2")
-    carry_out([run], tmp_path, QUIET, {})
+    run_tasks([run], tmp_path, QUIET, {})
     rows = Table(folder_of(run, tmp_path).rows())
     assert set(rows.unique("kind")) == {"train", "accuracy", "schedule"}
     low = rows.where(kind="schedule").column("low")

@@ -13,7 +13,7 @@ import pytest
 from recombine.config import UsageError
 from recombine.files import beside
 from recombine.pipeline import lease
-from recombine.pipeline.lease import LeaseLost, Watcher, acquire, held, sweep_leases, whoami
+from recombine.pipeline.lease import LeaseLost, Watcher, acquire, hold_lease, sweep_leases, whoami
 
 
 @pytest.fixture(autouse=True)
@@ -26,22 +26,22 @@ def leases(out: Path) -> list[str]:
 
 
 def test_a_lease_is_held_by_one_and_given_back(tmp_path):
-    with held(tmp_path, "run") as mine:
+    with hold_lease(tmp_path, "run") as mine:
         assert mine is not None
         assert acquire(tmp_path / ".leases", "run", Watcher()) is None
         assert leases(tmp_path) == ["run.1"]
-        with held(tmp_path, "other") as another:
+        with hold_lease(tmp_path, "other") as another:
             assert another is not None
     assert not list(tmp_path.iterdir()), "nothing is left, not even the folder"
 
 
 def test_the_same_process_may_take_it_again(tmp_path):
-    with held(tmp_path, "run") as mine, held(tmp_path, "run") as again:
+    with hold_lease(tmp_path, "run") as mine, hold_lease(tmp_path, "run") as again:
         assert again is mine
 
 
 def hold(out: Path, ready, seconds: float = 60.0) -> None:
-    with held(out, "run") as mine:
+    with hold_lease(out, "run") as mine:
         ready.put(mine is not None)
         time.sleep(seconds)
 
@@ -57,11 +57,11 @@ def start(out: Path, seconds: float = 60.0):
 
 def test_a_killed_holder_on_this_machine_is_replaced_at_once(tmp_path):
     process = start(tmp_path)
-    with held(tmp_path, "run") as mine:
+    with hold_lease(tmp_path, "run") as mine:
         assert mine is None, "it lives"
     os.kill(process.pid, signal.SIGKILL)
     process.join()
-    with held(tmp_path, "run") as mine:
+    with hold_lease(tmp_path, "run") as mine:
         assert mine is not None
         assert mine.generation == 2
     assert leases(tmp_path) == []
@@ -78,10 +78,10 @@ def elsewhere(out: Path, **changes) -> Path:
 def test_a_holder_elsewhere_is_replaced_when_its_heart_stands_still(tmp_path):
     elsewhere(tmp_path)
     watcher = Watcher(timeout=0.2)
-    with held(tmp_path, "run", watcher) as mine:
+    with hold_lease(tmp_path, "run", watcher) as mine:
         assert mine is None, "it was seen just now"
     time.sleep(0.3)
-    with held(tmp_path, "run", watcher) as mine:
+    with hold_lease(tmp_path, "run", watcher) as mine:
         assert mine is not None
 
 
@@ -89,19 +89,19 @@ def test_a_holder_elsewhere_whose_heart_beats_is_left_alone(tmp_path):
     watcher = Watcher(timeout=0.2)
     for beat in range(4):
         elsewhere(tmp_path, beat=beat)
-        with held(tmp_path, "run", watcher) as mine:
+        with hold_lease(tmp_path, "run", watcher) as mine:
             assert mine is None
         time.sleep(0.1)
 
 
 def test_clocks_of_other_machines_do_not_matter(tmp_path):
     elsewhere(tmp_path, beat=0.0)
-    with held(tmp_path, "run", Watcher(timeout=5.0)) as mine:
+    with hold_lease(tmp_path, "run", Watcher(timeout=5.0)) as mine:
         assert mine is None
 
 
 def test_who_was_replaced_notices(tmp_path):
-    with held(tmp_path, "run") as mine:
+    with hold_lease(tmp_path, "run") as mine:
         mine.check()
         (tmp_path / ".leases" / "run.2").write_text("{}")
         time.sleep(0.2)
@@ -115,7 +115,7 @@ def count(out: Path, times: int) -> None:
     time would lose some."""
     number = out / "number"
     for _ in range(times):
-        with held(out, "run", wait=lambda: True) as mine:
+        with hold_lease(out, "run", wait=lambda: True) as mine:
             assert mine is not None
             value = int(number.read_text())
             time.sleep(0.001)
@@ -145,13 +145,13 @@ def test_a_folder_that_is_removed_while_it_is_made_is_made_again(tmp_path, monke
         mkdir(self, *how, **more)
 
     monkeypatch.setattr(Path, "mkdir", gone_at_first)
-    with held(tmp_path, "run") as mine:
+    with hold_lease(tmp_path, "run") as mine:
         assert mine is not None
     assert len(made) == 2
     monkeypatch.undo()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".leases").write_text("")
-    with pytest.raises(UsageError, match="File exists"), held(tmp_path / "other", "run"):
+    with pytest.raises(UsageError, match="File exists"), hold_lease(tmp_path / "other", "run"):
         pass
 
 
@@ -174,7 +174,7 @@ def test_what_the_dead_left_is_swept_and_nothing_of_the_living(tmp_path):
 
 def test_a_holder_that_was_stopped_looks_before_it_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(lease, "BEAT", 60.0)  # its heart does not beat in this test
-    with held(tmp_path, "run") as mine:
+    with hold_lease(tmp_path, "run") as mine:
         (tmp_path / ".leases" / "run.2").write_text("{}")
         mine.check()
         mine.looked -= 121
@@ -187,11 +187,11 @@ def test_a_full_disk_leaves_no_half_written_lease(tmp_path, monkeypatch):
         path.touch()
         raise OSError(28, "No space left on device")
 
-    with held(tmp_path, "other"):
+    with hold_lease(tmp_path, "other"):
         monkeypatch.setattr(Path, "write_text", full)
         with (
             pytest.raises(UsageError, match=r"cannot write .*: No space left"),
-            held(tmp_path, "x"),
+            hold_lease(tmp_path, "x"),
         ):
             pass
         names = [p.name for p in (tmp_path / ".leases").iterdir()]
@@ -202,8 +202,8 @@ def test_garbage_in_a_lease_counts_as_a_holder_that_never_beats(tmp_path):
     path = elsewhere(tmp_path)
     path.write_text("garbage")
     watcher = Watcher(timeout=0.1)
-    with held(tmp_path, "run", watcher) as mine:
+    with hold_lease(tmp_path, "run", watcher) as mine:
         assert mine is None
     time.sleep(0.2)
-    with held(tmp_path, "run", watcher) as mine:
+    with hold_lease(tmp_path, "run", watcher) as mine:
         assert mine is not None

@@ -16,9 +16,9 @@ from recombine.config import UsageError, digest
 from recombine.nets.conditioning import Conditioning
 from recombine.overrides import override
 from recombine.pipeline.job import ancestors
-from recombine.pipeline.plan import Command, Planned, planned
-from recombine.pipeline.run import collect, run
-from recombine.pipeline.worker import carry_out
+from recombine.pipeline.plan import Command, StudyPlan, make_plans
+from recombine.pipeline.run import collect, run_studies
+from recombine.pipeline.worker import run_tasks
 from recombine.rng import seeded
 from recombine.runs.models import ModelRun, model_jobs
 from recombine.runs.probes import ProbeCheck, ProbeRun
@@ -277,7 +277,7 @@ def test_ones_own_pictures_go_through_without_touching_code(folder, tmp_path):
     changes = (f"world={folder}", 'families=["maskgit","dit"]', "samples=2", "probe_steps=2")
     out = tmp_path / "out"
     command = Command(("objectives",), "smoke", 1, changes, "cpu", str(out))
-    for plan in run(command, "local", False, QUIET):
+    for plan in run_studies(command, "local", False, QUIET):
         done = summarise(plan, out, "smoke", range(1), {})
     rows = read_table(done / "rows.parquet")
     assert set(rows.where(kind="accuracy").unique("variant")) == {"maskgit", "dit"}
@@ -301,8 +301,8 @@ def test_a_folder_without_pictures_of_what_is_new_is_prompted_for_it(folder, tmp
     recipe = replace(settings.recipe, world=world)
     assert recipe.split.seen == world.present
     jobs = tuple(objectives.STUDY.jobs(replace(settings, recipe=recipe), 1))
-    carry_out([job.task for job in jobs], tmp_path, QUIET, {})
-    made = Table(collect(Planned(objectives.STUDY, settings, jobs), tmp_path))
+    run_tasks([job.task for job in jobs], tmp_path, QUIET, {})
+    made = Table(collect(StudyPlan(objectives.STUDY, settings, jobs), tmp_path))
     scored = made.where(kind="accuracy")
     assert set(scored.unique("composition")) == {code(c) for c in world.space.compositions}
     assert {r["level"] for r in scored if r["composition"] in absent} == {1}
@@ -323,7 +323,7 @@ def test_a_folder_without_pictures_of_what_is_new_is_prompted_for_it(folder, tmp
 )
 def test_what_does_not_fit_is_refused_when_planning(study, change, message):
     with pytest.raises(UsageError, match=message):
-        planned(Command((study,), "smoke", 1, (change,)))
+        make_plans(Command((study,), "smoke", 1, (change,)))
 
 
 @pytest.mark.parametrize(

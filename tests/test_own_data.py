@@ -14,7 +14,7 @@ from recombine.config import UsageError, to_json
 from recombine.metrics.factor_probe import CHANGES, changed, fitted
 from recombine.overrides import override
 from recombine.pipeline.job import Work
-from recombine.pipeline.plan import Command, planned
+from recombine.pipeline.plan import Command, make_plans
 from recombine.rng import seeded
 from recombine.runs import factor_probes
 from recombine.runs.factor_probes import FactorProbeRun, Pictures, Trainer, left_out
@@ -51,7 +51,7 @@ def test_settings_follow_from_the_pictures_and_the_user_overrules_them(own):
 
 
 def test_a_plan_on_own_pictures_is_complete_and_says_what_was_chosen(own):
-    (plan,) = planned(Command(("composition",), "laptop", 1, (f"world={own}",)))
+    (plan,) = make_plans(Command(("composition",), "laptop", 1, (f"world={own}",)))
     assert plan.settings.recipe.net.patch == 6
     assert any("patch=6" in line for line in plan.fitted)
 

@@ -31,25 +31,25 @@ from recombine.pipeline.job import (
 from recombine.pipeline.lease import LeaseLost
 from recombine.pipeline.plan import (
     Command,
-    Planned,
+    StudyPlan,
     _jobs,
     first_seeds,
+    make_plans,
     missing,
-    planned,
     ready,
     title_of,
     titles,
 )
-from recombine.pipeline.run import _by_workers, _suitable, _sweep_plans, collect, run
+from recombine.pipeline.run import _by_workers, _suitable, _sweep_plans, collect, run_studies
 from recombine.pipeline.worker import (
     Failure,
     TaskFailed,
     _failure_noted,
-    carry_out,
     costs_by_kind,
     is_expected,
     known_failures,
     raise_first,
+    run_tasks,
 )
 from recombine.pipeline.worker import main as worker
 from recombine.rng import seeded
@@ -149,17 +149,17 @@ def _nothing_done():
 
 def test_parents_run_first_and_once(tmp_path):
     leaves = [Leaf("a"), Leaf("b")]
-    carry_out(leaves, tmp_path, QUIET, {})
+    run_tasks(leaves, tmp_path, QUIET, {})
     assert DONE == ["root", "a", "b"]
     assert folder_of(leaves[0], tmp_path).rows() == [{"kind": "leaf", "step": 0, "twice": 2.0}]
-    carry_out(leaves, tmp_path, QUIET, {})
+    run_tasks(leaves, tmp_path, QUIET, {})
     assert DONE == ["root", "a", "b"], "nothing is missing"
 
 
 def test_the_longest_ready_task_runs_first(tmp_path):
     tasks = [Leaf("short", cost_of=1.0), Leaf("long", cost_of=5.0)]
     assert ready(missing(tasks, tmp_path)) == [Root()]
-    carry_out(tasks, tmp_path, QUIET, {})
+    run_tasks(tasks, tmp_path, QUIET, {})
     assert DONE == ["root", "long", "short"]
 
 
@@ -167,7 +167,7 @@ def test_the_start_of_the_longest_chain_runs_first(tmp_path):
     one, other = Root("one"), Root("other")
     tasks = [Leaf("short", one, 1.0), Leaf("long", other, 5.0)]
     assert ready(missing(tasks, tmp_path)) == [other, one]
-    carry_out([one], tmp_path, QUIET, {})
+    run_tasks([one], tmp_path, QUIET, {})
     assert ready(missing(tasks, tmp_path)) == [other, Leaf("short", one, 1.0)]
 
 
@@ -179,31 +179,31 @@ def test_seeds_run_one_after_another_their_parents_included(tmp_path):
         for seed, parent in enumerate(parents)
         for name, cost in (("short", 1.0 + seed), ("long", 5.0 + seed))
     ]
-    plan = Planned(None, None, (*jobs[2:], *jobs[:2]))
-    carry_out(plan.tasks, tmp_path, QUIET, {}, seeds=first_seeds([plan]))
+    plan = StudyPlan(None, None, (*jobs[2:], *jobs[:2]))
+    run_tasks(plan.tasks, tmp_path, QUIET, {}, seeds=first_seeds([plan]))
     assert DONE == ["root 0", "long 0", "short 0", "root 1", "long 1", "short 1"]
 
 
 def test_what_several_seeds_need_belongs_to_the_first_of_them():
     shared = Root("shared")
     jobs = [Job.of(Leaf(str(seed), shared), seed=seed) for seed in (3, 1, 2)]
-    assert first_seeds([Planned(None, None, tuple(jobs))])[shared] == 1
-    assert first_seeds([Planned(None, None, (*jobs, Job.of(shared)))])[shared] == 0
+    assert first_seeds([StudyPlan(None, None, tuple(jobs))])[shared] == 1
+    assert first_seeds([StudyPlan(None, None, (*jobs, Job.of(shared)))])[shared] == 0
 
 
 def test_a_finished_child_needs_no_weights_of_its_parent_but_an_unfinished_one_does(tmp_path):
-    carry_out([Leaf("a")], tmp_path, QUIET, {})
+    run_tasks([Leaf("a")], tmp_path, QUIET, {})
     (folder_of(Root(), tmp_path).path / "model.safetensors").unlink()
     assert missing([Leaf("a"), Root()], tmp_path) == []
     assert missing([Leaf("a"), Leaf("b")], tmp_path) == [Root(), Leaf("b")]
-    carry_out([Leaf("a"), Leaf("b")], tmp_path, QUIET, {})
+    run_tasks([Leaf("a"), Leaf("b")], tmp_path, QUIET, {})
     assert DONE == ["root", "a", "root", "b"], "the weights came out the same, so a stands"
 
 
 def test_a_child_made_with_other_weights_is_made_again(tmp_path):
     import torch
 
-    carry_out([Leaf("a")], tmp_path, QUIET, {})
+    run_tasks([Leaf("a")], tmp_path, QUIET, {})
     root = folder_of(Root(), tmp_path)
     root.save_model({"value": torch.tensor([7.0])}, 0)
     root.finish({})
@@ -223,7 +223,7 @@ def test_a_cycle_is_one_line():
 
 def test_a_failure_leaves_the_rest_to_be_done_and_is_reported_at_the_end(tmp_path):
     with pytest.raises(UsageError, match="this cannot be done"):
-        carry_out([Broken(), ChildOfBroken(), Leaf("a")], tmp_path, QUIET, {})
+        run_tasks([Broken(), ChildOfBroken(), Leaf("a")], tmp_path, QUIET, {})
     assert DONE == ["root", "a"]
 
 
@@ -234,14 +234,14 @@ def test_a_failure_leaves_the_rest_to_be_done_and_is_reported_at_the_end(tmp_pat
 def test_rows_that_no_study_can_collect_are_one_line_and_leave_the_run_undone(tmp_path, case, says):
     task = OddRows(case)
     with pytest.raises(UsageError, match=re.escape(f"OddRows.run: {says}")):
-        carry_out([task], tmp_path, QUIET, {})
+        run_tasks([task], tmp_path, QUIET, {})
     assert not is_finished(task, tmp_path)
 
 
 def test_rows_may_be_yielded_one_by_one(tmp_path):
     given = [{"kind": "odd", "step": i} for i in range(3)]
     with patch.object(OddRows, "run", lambda self, work: iter(given)):
-        carry_out([OddRows("yielded")], tmp_path, QUIET, {})
+        run_tasks([OddRows("yielded")], tmp_path, QUIET, {})
     assert folder_of(OddRows("yielded"), tmp_path).rows() == given
 
 
@@ -254,7 +254,7 @@ def test_who_waits_for_other_processes_says_so_once(tmp_path, monkeypatch):
         "recombine.pipeline.worker.missing", lambda tasks, out: tasks if next(turn) < 150 else []
     )
     monkeypatch.setattr(Runtime, "log", lambda self, text: said.append(text))
-    carry_out([Root()], tmp_path, QUIET, {})
+    run_tasks([Root()], tmp_path, QUIET, {})
     assert said == ["waiting for runs that other processes are working on"]
 
 
@@ -286,7 +286,7 @@ def test_what_a_task_leaves_can_be_had_without_a_study(tmp_path):
 
 
 def test_a_config_says_what_a_run_was_made_from(tmp_path):
-    carry_out([Leaf("a")], tmp_path, QUIET, {})
+    run_tasks([Leaf("a")], tmp_path, QUIET, {})
     there = json.loads((folder_of(Leaf("a"), tmp_path).path / "config.json").read_text())
     assert there["config"]["type"] == "test/leaf"
     assert there["parents"] == [digest_of(Root())]
@@ -296,7 +296,7 @@ def test_a_config_says_what_a_run_was_made_from(tmp_path):
 
 
 def test_a_run_made_before_a_field_was_there_is_still_known(tmp_path):
-    carry_out([Leaf("a")], tmp_path, QUIET, {})
+    run_tasks([Leaf("a")], tmp_path, QUIET, {})
     folder = folder_of(Leaf("a"), tmp_path)
     there = json.loads((folder.path / "config.json").read_text())
     del there["config"]["cost_of"]
@@ -377,9 +377,9 @@ def test_the_documented_study_is_made_without_polars_and_assessed_elsewhere(stud
 
 
 def test_workers_give_the_rows_of_one_process(study, tmp_path):
-    for plan in run(command(study, tmp_path / "one"), "local", False, QUIET):
+    for plan in run_studies(command(study, tmp_path / "one"), "local", False, QUIET):
         alone = collect(plan, tmp_path / "one")
-    for plan in run(command(study, tmp_path / "two", workers=2), "local", False, QUIET):
+    for plan in run_studies(command(study, tmp_path / "two", workers=2), "local", False, QUIET):
         spread = collect(plan, tmp_path / "two")
     assert spread == alone
     assert rows_of(tmp_path / "one") == rows_of(tmp_path / "two")
@@ -388,11 +388,11 @@ def test_workers_give_the_rows_of_one_process(study, tmp_path):
 
 def test_fresh_makes_the_runs_of_a_command_again_and_no_others(study, tmp_path):
     out = tmp_path / "out"
-    list(run(command(study, out), "local", False, QUIET))
+    list(run_studies(command(study, out), "local", False, QUIET))
     other = RunFolder(out, "0123456789abcdef")
     other.begin({})
     before = {p: p.stat().st_mtime_ns for p in out.glob("runs/*/config.json")}
-    list(run(command(study, out), "local", True, QUIET))
+    list(run_studies(command(study, out), "local", True, QUIET))
     after = {p: p.stat().st_mtime_ns for p in out.glob("runs/*/config.json")}
     assert before.keys() == after.keys()
     assert {p.parent.name for p in after if after[p] == before[p]} == {other.digest}
@@ -401,14 +401,14 @@ def test_fresh_makes_the_runs_of_a_command_again_and_no_others(study, tmp_path):
 def test_fresh_erases_nothing_while_another_command_works_on_a_run(study, tmp_path, monkeypatch):
     monkeypatch.setattr("recombine.pipeline.run.WAIT", 0.1)
     out = tmp_path / "out"
-    (plan,) = run(command(study, out), "local", False, QUIET)
+    (plan,) = run_studies(command(study, out), "local", False, QUIET)
     before = {p: p.read_bytes() for p in out.glob("runs/*/*") if p.is_file()}
     last = digest_of(list(ancestors(plan.tasks))[-1])
     (out / ".leases").mkdir()
     holder = {"host": "elsewhere", "boot": "x", "pid": 1, "started": "1", "token": "t"}
     (out / ".leases" / f"{last}.1").write_text(json.dumps(holder))
     with pytest.raises(UsageError, match=f"another command is working on run {last}"):
-        list(run(command(study, out), "local", True, QUIET))
+        list(run_studies(command(study, out), "local", True, QUIET))
     assert {p: p.read_bytes() for p in out.glob("runs/*/*") if p.is_file()} == before
 
 
@@ -451,15 +451,15 @@ def test_a_study_file_with_an_error_is_one_line(tmp_path, text, says):
     path = tmp_path / "mine.py"
     path.write_text(text)
     with pytest.raises(UsageError, match=says) as error:
-        planned(Command((str(path),)))
+        make_plans(Command((str(path),)))
     assert "\n" not in str(error.value)
 
 
 def test_a_misspelt_study_gets_a_suggestion():
     with pytest.raises(UsageError, match="did you mean objectives"):
-        planned(Command(("objektives",)))
+        make_plans(Command(("objektives",)))
     with pytest.raises(UsageError, match="there is no such study file"):
-        planned(Command(("nowhere.py",)))
+        make_plans(Command(("nowhere.py",)))
 
 
 def test_labels_are_columns_and_not_part_of_a_name():
@@ -564,7 +564,7 @@ def test_costs_of_tasks_are_in_one_unit():
 
 
 def test_progress_names_the_study_and_the_run_in_words(study, tmp_path):
-    (plan,) = planned(command(study, tmp_path))
+    (plan,) = make_plans(command(study, tmp_path))
     named = titles([plan])
     assert set(ancestors(plan.tasks)) == set(named)
     assert all(title.startswith(f"{plan.study.name}: ") for title in named.values())
@@ -755,7 +755,7 @@ def test_a_task_that_leaves_nothing_cannot_be_opened(tmp_path):
 
 
 def test_rows_of_a_run_that_is_not_finished_are_not_collected(tmp_path):
-    plan = Planned(None, None, (Job.of(Root(), variant="a", seed=1),))
+    plan = StudyPlan(None, None, (Job.of(Root(), variant="a", seed=1),))
     says = f"^run {digest_of(Root())} \\(a, seed 1\\) is not finished$"
     with pytest.raises(UsageError, match=says):
         collect(plan, tmp_path)
@@ -838,7 +838,7 @@ def test_a_worker_ends_with_a_status_and_one_line(tmp_path, monkeypatch, capsys)
             if error:
                 raise error
 
-        monkeypatch.setattr("recombine.pipeline.worker.work", work)
+        monkeypatch.setattr("recombine.pipeline.worker.run_worker", work)
         return worker([str(plan), "3"])
 
     try:
@@ -865,7 +865,7 @@ def test_what_workers_leave_undone_is_counted(tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr("recombine.pipeline.engines.find_engine", lambda name: Idle())
     jobs = (Job.of(Leaf("a")), Job.of(Leaf("b")))
-    plans = [Planned(None, None, jobs)]
+    plans = [StudyPlan(None, None, jobs)]
     says = "^3 tasks were not done; the same command goes on from here$"
     for workers, used in ((2, 2), (9, 3)):
         command = Command(("x",), out=str(tmp_path), workers=workers)
@@ -880,7 +880,7 @@ def test_what_workers_leave_undone_is_counted(tmp_path, monkeypatch):
 
 
 def obtain_rows(task: Task, out: Path) -> None:
-    carry_out([task], out, QUIET, {})
+    run_tasks([task], out, QUIET, {})
 
 
 @pytest.mark.parametrize(
@@ -896,7 +896,7 @@ def test_a_second_worker_is_started_for_long_work_on_two_cores(
     cost, scale, cores, expected, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)))
-    plans = [Planned(None, None, (Job.of(Leaf("a", cost_of=cost - 1)),))]
+    plans = [StudyPlan(None, None, (Job.of(Leaf("a", cost_of=cost - 1)),))]
     command = Command(("x",), scale, out=str(tmp_path))
     assert _suitable(command, plans, QUIET) == expected
     monkeypatch.setenv("WORLD_SIZE", "2")

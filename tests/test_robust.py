@@ -39,7 +39,7 @@ from recombine.limits import (
 from recombine.metrics.detector import Detector, DetectorNet
 from recombine.metrics.probes import Oracle, PaperNet, ProbeNet, TrainedProbe, score
 from recombine.pipeline.engines.local import start as start_worker
-from recombine.pipeline.plan import Command, planned
+from recombine.pipeline.plan import Command, make_plans
 from recombine.plots.sheets import keep_sheets
 from recombine.report.claims import claim_files, print_claims
 from recombine.report.sheets import size_of
@@ -287,7 +287,7 @@ def test_what_cannot_fit_is_refused_with_the_estimate(message):
     seeds, changes = HUGE[message]
     began = time.process_time()
     with pytest.raises(UsageError) as error:
-        planned(Command(("composition",), "smoke", seeds, changes))
+        make_plans(Command(("composition",), "smoke", seeds, changes))
     assert message in str(error.value)
     assert time.process_time() - began < 20
 
@@ -319,14 +319,14 @@ def test_a_device_that_is_none_is_refused(name):
 
 def test_what_a_study_makes_of_changed_settings_is_refused_in_one_line():
     with pytest.raises(UsageError, match=r"repair with average=1e300: betas .* must lie in"):
-        planned(Command(("repair",), "smoke", 1, ("average=1e300",)))
+        make_plans(Command(("repair",), "smoke", 1, ("average=1e300",)))
 
 
 @pytest.mark.parametrize("case", HUGE_ELSEWHERE, ids=" ".join)
 def test_scenes_and_theory_that_cannot_fit_are_refused_with_the_estimate(case):
     began = time.process_time()
     with pytest.raises(UsageError) as error:
-        planned(Command(case[:1], "smoke", 1, case[1:]))
+        make_plans(Command(case[:1], "smoke", 1, case[1:]))
     assert HUGE_ELSEWHERE[case] in str(error.value)
     assert time.process_time() - began < 20
 

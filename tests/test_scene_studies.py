@@ -22,7 +22,7 @@ from recombine.metrics.sheets import write_sheet
 from recombine.nets.local import LocalConfig
 from recombine.overrides import override
 from recombine.pipeline.job import Work, digest_of
-from recombine.pipeline.plan import Command, planned
+from recombine.pipeline.plan import Command, make_plans
 from recombine.plots.scene_pictures import cut, strips, title
 from recombine.plots.style import Figure
 from recombine.rng import seeded
@@ -145,7 +145,7 @@ def test_parts_that_do_not_fit_are_refused_before_anything_runs(monkeypatch, wro
     monkeypatch.setattr("recombine.worlds.scenes.place.ROUNDS", 3)
     changes = (wrong, 'world.sizes=["large"]', "world.margin=0.7")
     with pytest.raises(UsageError, match=UNFIT[wrong]):
-        planned(Command(("length",), "smoke", 1, changes))
+        make_plans(Command(("length",), "smoke", 1, changes))
 
 
 def test_a_list_with_too_few_slots_is_refused_and_the_studies_choose_enough():

@@ -11,11 +11,11 @@ from typing import Any
 
 from recombine.config import UsageError
 from recombine.pipeline.job import Task, Work, described, digest_of, folder_of
-from recombine.pipeline.lease import Lease, Watcher, held
+from recombine.pipeline.lease import Lease, Watcher, hold_lease
 from recombine.runtime import Runtime
 from recombine.store import Row, RunFolder
 
-_OPENED: dict[tuple[Path, str], dict[str, Any]] = {}
+_LOADED: dict[tuple[Path, str], dict[str, Any]] = {}
 """What this process has loaded of finished tasks, by folder and device."""
 
 
@@ -55,7 +55,7 @@ def execute(
             return False
         check = lease.check if isinstance(lease, Lease) else None
         folder = replace(folder_of(task, out), check=check)
-        if _begun(task, out, runtime, folder):
+        if prepare_run(task, out, runtime, folder):
             began = time.perf_counter()
             given = task.run(Work(task, out, runtime, title, check, opened(out, runtime)))
             rows = None if given is None else _checked(task, given)
@@ -75,11 +75,11 @@ def _leased(
     if runtime.rank > 0:
         yield runtime.agreed(True) or None
         return
-    with held(out, digest_of(task), watcher, wait) as lease:
+    with hold_lease(out, digest_of(task), watcher, wait) as lease:
         yield lease if runtime.agreed(lease is not None) else None
 
 
-def _begun(task: Task, out: Path, runtime: Runtime, folder: RunFolder) -> bool:
+def prepare_run(task: Task, out: Path, runtime: Runtime, folder: RunFolder) -> bool:
     """Whether there is something to do, with the folder made ready for it."""
     runtime.barrier()
     if folder.done and runtime.rank == 0 and not is_usable(task, out):
@@ -125,7 +125,7 @@ def _checked(task: Task, given: Iterable[Any]) -> list[Row]:
 
 
 def opened(out: Path, runtime: Runtime) -> dict[str, Any]:
-    return _OPENED.setdefault((out.resolve(), str(runtime.device)), {})
+    return _LOADED.setdefault((out.resolve(), str(runtime.device)), {})
 
 
 def obtain(task: Task, out: Path, runtime: Runtime) -> Any:

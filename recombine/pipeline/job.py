@@ -71,7 +71,7 @@ def seed_by_seed(jobs: Iterable[Job]) -> list[Job]:
     return sorted(jobs, key=lambda job: dict(job.labels).get("seed", 0))
 
 
-_OPEN: list[Task] = []
+_BEING_RESOLVED: list[Task] = []
 """The chain of tasks whose parents are being looked up."""
 
 
@@ -79,14 +79,16 @@ _OPEN: list[Task] = []
 def digest_of(task: Task) -> str:
     """The name of a task's run: of its config and of the digests of its parents. UsageError where
     parents form a cycle."""
-    if task in _OPEN:
-        chain = " -> ".join(tag_of(type(t)) for t in (*_OPEN[_OPEN.index(task) :], task))
+    if task in _BEING_RESOLVED:
+        chain = " -> ".join(
+            tag_of(type(t)) for t in (*_BEING_RESOLVED[_BEING_RESOLVED.index(task) :], task)
+        )
         raise UsageError(f"the plan has a cycle: {chain}")
-    _OPEN.append(task)
+    _BEING_RESOLVED.append(task)
     try:
         return digest(task, [digest_of(parent) for parent in task.parents()])
     finally:
-        _OPEN.pop()
+        _BEING_RESOLVED.pop()
 
 
 def folder_of(task: Task, out: Path) -> RunFolder:

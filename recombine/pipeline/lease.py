@@ -230,7 +230,7 @@ def _read(path: Path) -> str:
 
 
 @contextmanager
-def held(
+def hold_lease(
     out: Path, name: str, watcher: Watcher | None = None, wait: Callable[[], bool] | None = None
 ) -> Iterator[Lease | None]:
     """A lease while the block runs; None where another worker has it. `wait`: tried again and again

@@ -67,7 +67,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Planned:
+class StudyPlan:
     """One study of a command: the study, its settings, its jobs."""
 
     study: Any
@@ -81,7 +81,7 @@ class Planned:
         return list(dict.fromkeys(job.task for job in self.jobs))
 
 
-def planned(command: Command) -> list[Planned]:
+def make_plans(command: Command) -> list[StudyPlan]:
     """The jobs of every study, checked: settings that do not fit each other are refused before
     anything runs."""
     made = []
@@ -99,7 +99,7 @@ def planned(command: Command) -> list[Planned]:
             jobs = tuple(j for j in jobs if j not in earlier or "seed" not in dict(j.labels))
         for task in ancestors(job.task for job in jobs):
             task.check()
-        made.append(Planned(study, settings, jobs, fitted))
+        made.append(StudyPlan(study, settings, jobs, fitted))
     return made
 
 
@@ -134,7 +134,7 @@ def missing(tasks: Iterable[Task], out: Path) -> list[Task]:
     return list(needed)
 
 
-def finished(plan: Planned, out: Path, log: Callable[[str], None]) -> Planned:
+def finished_part(plan: StudyPlan, out: Path, log: Callable[[str], None]) -> StudyPlan:
     """The part of a study whose rows are on disk. UsageError where there is none, or nothing but
     what is made before the runs that are compared: probes, tokenizers."""
     jobs = tuple(job for job in plan.jobs if is_finished(job.task, out))
@@ -167,7 +167,7 @@ def ready(tasks: list[Task], seeds: dict[Task, int] | None = None) -> list[Task]
     return sorted(free, key=lambda t: (seeds.get(t, 0), -chain[t]))
 
 
-def first_seeds(plans: Iterable[Planned]) -> dict[Task, int]:
+def first_seeds(plans: Iterable[StudyPlan]) -> dict[Task, int]:
     """For each task the first seed that needs it; 0 where no seed is named."""
     first: dict[Task, int] = {}
     for job in (job for plan in plans for job in plan.jobs):
@@ -177,7 +177,7 @@ def first_seeds(plans: Iterable[Planned]) -> dict[Task, int]:
     return first
 
 
-def titles(plans: Iterable[Planned]) -> dict[Task, str]:
+def titles(plans: Iterable[StudyPlan]) -> dict[Task, str]:
     """What progress lines call each task: its study, and variant and seed where the study lists
     it, else what it is."""
     named: dict[Task, str] = {}
@@ -192,7 +192,7 @@ def titles(plans: Iterable[Planned]) -> dict[Task, str]:
 def outline(command: Command, fresh: bool = False) -> list[str]:
     """What the command would run, a line for each task with its digest, after a line that counts
     them and what is there already; all of it where that is erased first."""
-    plans, out = planned(command), Path(command.out)
+    plans, out = make_plans(command), Path(command.out)
     jobs = list(dict.fromkeys(task for plan in plans for task in plan.tasks))
     every = list(ancestors(jobs))
     todo, named = every if fresh else missing(jobs, out), titles(plans)

@@ -15,9 +15,9 @@ from recombine.config import UsageError
 from recombine.files import is_gone
 from recombine.pipeline.executor import is_finished
 from recombine.pipeline.job import ancestors, described, digest_of, folder_of
-from recombine.pipeline.lease import held, sweep_leases
-from recombine.pipeline.plan import Command, Planned, first_seeds, missing, planned, titles
-from recombine.pipeline.worker import PAGE, TaskFailed, carry_out, known_failures, raise_first
+from recombine.pipeline.lease import hold_lease, sweep_leases
+from recombine.pipeline.plan import Command, StudyPlan, first_seeds, make_plans, missing, titles
+from recombine.pipeline.worker import PAGE_COST, TaskFailed, known_failures, raise_first, run_tasks
 from recombine.runtime import Runtime
 from recombine.store import Row
 
@@ -27,12 +27,16 @@ LONG_WORK = 5000.0
 """The cost of tasks from which on a second worker pays for its start: a few hundred updates."""
 
 
-def run(
-    command: Command, engine: str, fresh: bool, runtime: Runtime, plans: list[Planned] | None = None
-) -> Iterator[Planned]:
+def run_studies(
+    command: Command,
+    engine: str,
+    fresh: bool,
+    runtime: Runtime,
+    plans: list[StudyPlan] | None = None,
+) -> Iterator[StudyPlan]:
     """Each study of the command, when its jobs are done. TaskFailed at the end where some could not
     be."""
-    plans, out = plans or planned(command), Path(command.out)
+    plans, out = plans or make_plans(command), Path(command.out)
     if fresh:
         erase(plans, out, runtime)
     command = replace(command, workers=command.workers or _suitable(command, plans, runtime))
@@ -47,7 +51,7 @@ def run(
             _sweep_plans(out)
 
 
-def _suitable(command: Command, plans: list[Planned], runtime: Runtime) -> int:
+def _suitable(command: Command, plans: list[StudyPlan], runtime: Runtime) -> int:
     """How many workers where nobody says: two on a CPU for long work at laptop scale, for small
     networks gain little from a second core; else one."""
     todo = missing([t for plan in plans for t in plan.tasks], Path(command.out))
@@ -57,14 +61,14 @@ def _suitable(command: Command, plans: list[Planned], runtime: Runtime) -> int:
     return 2 if long and alone and (cores or 1) > 1 else 1
 
 
-def _in_this_process(plans: list[Planned], out: Path, runtime: Runtime) -> Iterator[Planned]:
+def _in_this_process(plans: list[StudyPlan], out: Path, runtime: Runtime) -> Iterator[StudyPlan]:
     failed = None
     for i, plan in enumerate(plans):
         later = [t for p in plans[i + 1 :] for t in missing(p.tasks, out)]
-        runtime.pace.after = PAGE * (len(plans) - i)
+        runtime.pace.after = PAGE_COST * (len(plans) - i)
         try:
             seeds = first_seeds([plan])
-            carry_out(plan.tasks, out, runtime, titles(plans), after=later, seeds=seeds)
+            run_tasks(plan.tasks, out, runtime, titles(plans), after=later, seeds=seeds)
         except (TaskFailed, UsageError) as error:
             failed = failed or error
             continue
@@ -74,8 +78,8 @@ def _in_this_process(plans: list[Planned], out: Path, runtime: Runtime) -> Itera
 
 
 def _by_workers(
-    command: Command, plans: list[Planned], engine: str, runtime: Runtime
-) -> Iterator[Planned]:
+    command: Command, plans: list[StudyPlan], engine: str, runtime: Runtime
+) -> Iterator[StudyPlan]:
     from recombine.pipeline.engines import find_engine
 
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
@@ -112,7 +116,7 @@ def _sweep_plans(out: Path) -> None:
         (out / ".plans").rmdir()
 
 
-def erase(plans: list[Planned], out: Path, runtime: Runtime) -> None:
+def erase(plans: list[StudyPlan], out: Path, runtime: Runtime) -> None:
     """--fresh: forget the runs of a command, now and once; whoever works in one of them must finish
     first. All of them are held before the first is erased."""
     runtime.barrier()
@@ -125,7 +129,7 @@ def erase(plans: list[Planned], out: Path, runtime: Runtime) -> None:
         with ExitStack() as stack:
             for task in tasks:
                 name = digest_of(task)
-                if stack.enter_context(held(out, name, wait=patient)) is None:
+                if stack.enter_context(hold_lease(out, name, wait=patient)) is None:
                     raise UsageError(
                         f"--fresh: another command is working on run {name}; wait for it"
                     )
@@ -135,7 +139,7 @@ def erase(plans: list[Planned], out: Path, runtime: Runtime) -> None:
 
 
 def collect(
-    plan: Planned, out: Path, keep: Callable[[Row], bool] = lambda row: row["kind"] != "train"
+    plan: StudyPlan, out: Path, keep: Callable[[Row], bool] = lambda row: row["kind"] != "train"
 ) -> list[Row]:
     """The rows of a study's jobs, each with its labels and the digest of its run."""
     rows = []

@@ -25,8 +25,8 @@ from recombine.pipeline.lease import LeaseLost, Watcher
 from recombine.pipeline.plan import (
     Command,
     first_seeds,
+    make_plans,
     missing,
-    planned,
     ready,
     title_of,
     titles,
@@ -40,7 +40,7 @@ SILENCE = 10.0
 """Seconds without work after which a line says what is waited for."""
 
 
-PAGE = 400.0
+PAGE_COST = 400.0
 """The cost of a study's figures and page."""
 HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 """Signals that are blocked while a worker is loading."""
@@ -66,7 +66,7 @@ Failures = dict[str, Failure]
 """By the digests of tasks."""
 
 
-def carry_out(
+def run_tasks(
     tasks: Iterable[Task],
     out: Path,
     runtime: Runtime,
@@ -166,16 +166,16 @@ def raise_first(failed: Failures) -> None:
         raise UsageError(line) if refused else TaskFailed(line)
 
 
-def work(plan: str, index: int = 0) -> None:
+def run_worker(plan: str, index: int = 0) -> None:
     """One worker of a plan. TaskFailed where some tasks cannot be done."""
     path, command = Path(plan), Command.read(Path(plan))
-    plans = planned(command)
+    plans = make_plans(command)
     with _dies_of_its_gpu(index):
         runtime = _runtime(command, index)
         tasks = [task for one in plans for task in one.tasks]
         failed = path.parent / "failed"
         seeds = first_seeds(plans)
-        carry_out(tasks, Path(command.out), runtime, titles(plans), failed, seeds=seeds)
+        run_tasks(tasks, Path(command.out), runtime, titles(plans), failed, seeds=seeds)
 
 
 @contextmanager
@@ -205,7 +205,7 @@ def _runtime(command: Command, index: int) -> Runtime:
     spread = command.device in ("auto", "cuda") and gpus > 1
     device = f"cuda:{index % gpus}" if spread else command.device
     board = str(Path(command.out) / "tensorboard")
-    pace = Pace(command.workers, PAGE * len(command.studies))
+    pace = Pace(command.workers, PAGE_COST * len(command.studies))
     return Runtime.find(device, label=f"[{index}] ", tensorboard=board, pace=pace)
 
 
@@ -229,7 +229,7 @@ def main(arguments: list[str]) -> int:
         for number in HELD_BACK:  # shells start background commands with SIGINT ignored
             signal.signal(number, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
-        work(plan, index)
+        run_worker(plan, index)
     except KeyboardInterrupt:
         return 130
     except (TaskFailed, UsageError) as error:

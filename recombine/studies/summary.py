@@ -12,7 +12,7 @@ from recombine.analysis.table import Table, read_rows_of, write_table
 from recombine.config import UsageError, tag_of, to_json
 from recombine.files import Row, read_json, refuse_links, sweep, write_json
 from recombine.pipeline.job import digest_of, folder_of
-from recombine.pipeline.plan import Planned
+from recombine.pipeline.plan import StudyPlan
 from recombine.pipeline.run import collect
 from recombine.plots.sheets import keep_sheets
 from recombine.plots.style import entry
@@ -21,7 +21,7 @@ from recombine.studies.study import Study
 from recombine.worlds.folder import Folder
 
 
-def summarise(plan: Planned, out: Path, scale: str, seeds: Sequence[int], here: Row) -> Path:
+def summarise(plan: StudyPlan, out: Path, scale: str, seeds: Sequence[int], here: Row) -> Path:
     """Everything under `out/<study>`, from the finished runs; the folder. `here`: what provenance
     says of this machine."""
     study, folder = plan.study, out / plan.study.name
@@ -156,7 +156,7 @@ def _run(job: Any) -> Row:
     }
 
 
-def provenance(plan: Planned, out: Path, here: Row) -> Row:
+def provenance(plan: StudyPlan, out: Path, here: Row) -> Row:
     """The machines and commits of the runs, how long they took together, and who assessed them."""
     digests = list(dict.fromkeys(digest_of(job.task) for job in plan.jobs))
     done = [

@@ -208,9 +208,9 @@ def run_worker(plan: str, index: int, folder: str, variables: dict[str, str]) ->
     with suppress(OSError):
         os.chdir(folder)
     os.environ.update(variables)
-    from recombine.pipeline.worker import work
+    from recombine.pipeline.worker import run_worker
 
-    work(plan, index)
+    run_worker(plan, index)
 
 
 def gpu_share(gpus: float, workers: int) -> float:

@@ -81,9 +81,9 @@ class SlurmWorker:
     index: int
 
     def __call__(self) -> None:
-        from recombine.pipeline.worker import work
+        from recombine.pipeline.worker import run_worker
 
-        work(self.plan, self.index)
+        run_worker(self.plan, self.index)
 
     def checkpoint(self) -> Any:
         """What runs after a time limit or preemption: the same, which resumes what is on disk."""
