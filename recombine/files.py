@@ -42,7 +42,7 @@ def write_atomic(path: Path, data: bytes | str) -> None:
             os.unlink(temporary)
 
 
-def beside(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """A hidden name beside a file, for this process alone (see `sweep`)."""
     return path.with_name(f".{path.name[:80]}.{_host()}.{os.getpid()}.{uuid4().hex[:8]}.tmp")
 

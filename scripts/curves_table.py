@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from recombine.analysis.levels import late, per_seed
+from recombine.analysis.levels import late_mean, per_seed
 from recombine.analysis.paper_curves import paper_curves, paper_points
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import NotMeasured, Table, read_table
@@ -57,7 +57,7 @@ def rows_of(results: Path, study: str) -> tuple[Table, str]:
 
 
 def cells(line: Line, rows: Table, probe: str) -> list[str]:
-    paper = [late(paper_points(line.curve, level)) for level in range(3)]
+    paper = [late_mean(paper_points(line.curve, level)) for level in range(3)]
     ours = [list(per_seed(rows, line.variant, level, probe=probe).values()) for level in range(3)]
     setting = PROBABLE if probe == PAPER else EARLIER
     label = paper_curves()[line.curve]["label"]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
 
-from recombine.analysis.levels import PROBES, late, means
+from recombine.analysis.levels import PROBES, late_mean, means
 from recombine.analysis.scenes import PAPER, reached
 from recombine.plots.scene_pictures import run_sheet
 from recombine.plots.sheets import sheet_path
@@ -63,7 +63,7 @@ class Samples:
     def score(self, tile: Tile) -> str:
         """Its late accuracy by each probe, the mean over seeds."""
         rows = self.rows.where(variant=tile.variant, composition=tile.code)
-        return " / ".join(f"{late(means(rows.where(probe=p))):.2f}" for p in self.probes)
+        return " / ".join(f"{late_mean(means(rows.where(probe=p))):.2f}" for p in self.probes)
 
     def board(self, lines: dict[str, list[Tile]], titles: Sequence[str]) -> Image.Image:
         """A line of tiles under each title."""

@@ -12,7 +12,7 @@ from level_rows import regions, verdict
 
 from recombine.analysis import calibrated as claims
 from recombine.analysis import label_dropout
-from recombine.analysis.levels import late
+from recombine.analysis.levels import late_mean
 from recombine.analysis.paper_curves import paper_curves
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
 from recombine.analysis.table import Table, read_table
@@ -62,7 +62,7 @@ def test_what_the_paper_reads_is_decoded_from_its_figures():
         named["diffusion_real_dropout_avg_3seeds"] = code
         runs = [(paper_curves()[run], legend) for run, legend in named.items()]
         each = [zip(run["steps"], run["compositions"][c], strict=True) for run, c in runs]
-        assert fmean(late(list(points)) for points in each) == pytest.approx(reads, abs=0.001)
+        assert fmean(late_mean(list(points)) for points in each) == pytest.approx(reads, abs=0.001)
 
 
 def test_no_paper_probe_is_trained_where_none_is_needed():

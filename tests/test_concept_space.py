@@ -29,10 +29,10 @@ from recombine.analysis.concepts import (
     Outcome,
     begins,
     dip,
-    falls,
+    distance_descents,
     halfway,
-    late,
-    learned,
+    late_mean,
+    learning_step,
     ratio,
     rise,
     smoothed,
@@ -186,10 +186,10 @@ def test_some_steps_evenly(count, expected):
 def test_a_concept_is_learned_when_it_stays_so():
     steps = torch.arange(0.0, 1000, 100)
     values = torch.tensor([0.1, 0.9, 0.1, 0.2, 0.6, 1.0, 1.0, 1.0, 1.0, 1.0])
-    assert learned(steps, values, 0.8, stay=1) == pytest.approx(100 * 7 / 8)
-    assert learned(steps, values, 0.8, stay=3) == pytest.approx(450)
-    assert learned(steps, torch.full((10,), 0.5)) == math.inf
-    assert learned(steps, torch.ones(10)) == 0
+    assert learning_step(steps, values, 0.8, stay=1) == pytest.approx(100 * 7 / 8)
+    assert learning_step(steps, values, 0.8, stay=3) == pytest.approx(450)
+    assert learning_step(steps, torch.full((10,), 0.5)) == math.inf
+    assert learning_step(steps, torch.ones(10)) == 0
 
 
 def test_the_deepest_fall_and_what_follows():
@@ -221,10 +221,10 @@ def test_noise_is_not_counted_as_generating():
 def test_a_distance_that_falls_twice_differs_from_one_that_falls_once():
     there, back = torch.linspace(0.3, 0.7, 12), torch.linspace(0.7, 0.2, 12)
     twice = curves(torch.cat((there, back, torch.linspace(0.2, 1, 12))).tolist(), [0.9] * 36)
-    count, at = falls(twice)
+    count, at = distance_descents(twice)
     assert count == 2
     assert [pytest.approx(t, abs=2) for t in (11, 24)] == at
-    assert falls(curves(torch.linspace(0.1, 1, 30).tolist(), [0.9] * 30))[0] == 1
+    assert distance_descents(curves(torch.linspace(0.1, 1, 30).tolist(), [0.9] * 30))[0] == 1
 
 
 def test_smoothing_keeps_constants_and_lines_in_the_middle():
@@ -507,8 +507,8 @@ def test_an_order_flips_between_two_worlds():
 def test_a_run_without_any_step_does_not_rise_and_the_last_quarter_is_late():
     steps = torch.tensor([0.0, 10.0])
     assert rise(steps, steps, stretch=2.0) == 0.0
-    assert late(torch.arange(8.0)) == 6.5
-    assert late(torch.arange(3.0)) == 2.0
+    assert late_mean(torch.arange(8.0)) == 6.5
+    assert late_mean(torch.arange(3.0)) == 2.0
     fall = dip(torch.arange(5.0), torch.tensor([0.9, 0.2, 0.5, 0.1, 0.7]), begin=1)
     assert fall == (2.0, 0.5, 3.0, pytest.approx(0.1), pytest.approx(0.7))
     assert fall.depth == pytest.approx(0.4)

@@ -18,8 +18,8 @@ from recombine.metrics.counting import (
     nearness,
     real_counts,
     real_scenes,
-    shown,
     tally,
+    visible_and_hidden,
 )
 from recombine.metrics.intervals import wilson
 from recombine.rng import seeded
@@ -246,11 +246,11 @@ def test_hidden_objects_follow_from_their_masks():
     scene.shape[:], scene.size[:, 0], scene.size[:, 1], scene.camera[:] = 1, 0, 1, 0.0
     scene.xy[0, 0] = torch.tensor([1.0, -1.0])
     scene.xy[0, 1] = scene.xy[0, 0] - 1.1 * away / away.norm()
-    seen, hidden = shown(WORLD.render(scene), scene.present)
+    seen, hidden = visible_and_hidden(WORLD.render(scene), scene.present)
     assert seen.present[0, :2].tolist() == [True, False]
     assert hidden.present[0, :2].tolist() == [False, True]
     scene.xy[0, 1] = torch.tensor([-1.0, -1.0])
-    seen, hidden = shown(WORLD.render(scene), scene.present)
+    seen, hidden = visible_and_hidden(WORLD.render(scene), scene.present)
     assert seen.present[0, :2].all()
     assert not hidden.present.any()
 

@@ -8,8 +8,8 @@ from tiny import QUIET
 from recombine.analysis.condition_dependence import (
     Point,
     at_the_end,
+    dependence_points,
     late_gain,
-    points,
     predicts_composition,
     rank_correlation,
     within,
@@ -165,7 +165,7 @@ def made(sparse, level2, variant="v", seed=0) -> list[dict]:
 
 
 def test_points_leave_out_what_has_not_learned_and_average_over_what_is_hidden():
-    some = points(Table(made([0.1, 0.4, 0.6], [0.9, 0.2, 0.3])))
+    some = dependence_points(Table(made([0.1, 0.4, 0.6], [0.9, 0.2, 0.3])))
     shown = [(p.step, round(p.sparse, 6), p.level2) for p in some]
     assert shown == [(1, 0.4, 0.2), (2, 0.6, 0.3)]
 
@@ -175,7 +175,7 @@ def over_seeds(sparse: list[float], level2: list[float], seeds: int = 5) -> list
 
 
 def test_the_rank_correlation_knows_order_and_refuses_what_does_not_vary():
-    some = points(Table(over_seeds([0, 0.1, 0.2, 0.3], [0, 0.1, 0.2, 0.3], seeds=3)))
+    some = dependence_points(Table(over_seeds([0, 0.1, 0.2, 0.3], [0, 0.1, 0.2, 0.3], seeds=3)))
     assert rank_correlation(some, "sparse") == pytest.approx(1)
     with pytest.raises(LookupError, match="too few"):
         rank_correlation(some, "additive")

@@ -10,8 +10,8 @@ from torch import nn
 
 from recombine.analysis.features import (
     hidden_states_separate,
-    learned,
     pixels_are_local,
+    require_learned,
     thirds,
     words_act_alike,
 )
@@ -236,16 +236,16 @@ def test_captions_just_learned_are_enough_and_rows_must_be_there():
     best = about | {"of": "a model without error", "joint": 0.88}
     samples, real = about | {"of": "samples"}, about | {"of": "real"}
     rows = Table([samples, real, best])
-    assert learned(rows) == {
+    assert require_learned(rows) == {
         "samples that show their captions": 0.8,
         "samples of a model without error that do": 0.88,
     }
     with pytest.raises(LookupError, match=r"^samples show their captions in 0\.80 .* not 0\.81$"):
-        learned(Table([samples, real, best | {"joint": 0.9}]))
+        require_learned(Table([samples, real, best | {"joint": 0.9}]))
     for lacking in ([samples, real], [samples, best]):
         with pytest.raises(LookupError, match=r"was not measured$"):
-            learned(Table(lacking))
-    assert learned(Table([about | {"of": "real", "joint": 0.1}])) == {}
+            require_learned(Table(lacking))
+    assert require_learned(Table([about | {"of": "real", "joint": 0.1}])) == {}
     for kind, measure in (("pixels", pixels_are_local), ("word", words_act_alike)):
         with pytest.raises(LookupError, match=f"^no rows of kind '{kind}'$"):
             measure(rows)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from recombine.config import UsageError
-from recombine.files import beside
+from recombine.files import temporary_path
 from recombine.pipeline import lease
 from recombine.pipeline.lease import LeaseLost, Watcher, acquire, hold_lease, sweep_leases, whoami
 
@@ -157,7 +157,7 @@ def test_a_folder_that_is_removed_while_it_is_made_is_made_again(tmp_path, monke
 
 def test_what_the_dead_left_is_swept_and_nothing_of_the_living(tmp_path):
     gone, lives = elsewhere(tmp_path, host=whoami()["host"], pid=2**22 + 1), start(tmp_path / "on")
-    half = beside(gone).name.replace(f".{os.getpid()}.", f".{2**22 + 1}.")
+    half = temporary_path(gone).name.replace(f".{os.getpid()}.", f".{2**22 + 1}.")
     dead = gone.with_name(half)
     dead.write_text("half")
     sweep_leases(tmp_path)

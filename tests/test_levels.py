@@ -13,8 +13,9 @@ from recombine.analysis.levels import (
     gain_of,
     has_learned,
     interpolation_curve,
-    late,
-    learned,
+    is_trusted,
+    late_mean,
+    learning_notes,
     level_mean,
     level_name,
     means,
@@ -24,7 +25,6 @@ from recombine.analysis.levels import (
     seeds_of,
     summary,
     tolerance,
-    trusted,
     unlearned,
 )
 from recombine.analysis.table import Table
@@ -61,11 +61,11 @@ def test_a_curve_is_the_mean_over_a_levels_compositions_in_order_of_steps():
 
 def test_late_is_the_mean_of_the_last_quarter_and_best_the_maximum():
     points = [(i, float(i % 7)) for i in range(8)]
-    assert late(points) == (6 + 0) / 2
+    assert late_mean(points) == (6 + 0) / 2
     assert best(points) == 6
-    assert late([(0, 0.3)]) == late([(0, 9.0), (1, 9.0), (2, 0.3)]) == 0.3
+    assert late_mean([(0, 0.3)]) == late_mean([(0, 9.0), (1, 9.0), (2, 0.3)]) == 0.3
     with pytest.raises(LookupError):
-        late([])
+        late_mean([])
 
 
 def test_the_open_set_probe_is_the_primary_one_where_there_is_one():
@@ -125,7 +125,7 @@ def test_summaries_in_words():
     assert unlearned(Table([row(1, 0, 0.79)])) == [
         "v has not learned the seen compositions (0.79): other levels mean little"
     ]
-    assert learned(Table([row(1, 0, 0.8)])) == ["the seen compositions were learned"]
+    assert learning_notes(Table([row(1, 0, 0.8)])) == ["the seen compositions were learned"]
     real = {"kind": "probe", "probe": "open-set", "composition": "01", "joint": 0.949}
     worse = real | {"composition": "11", "joint": 0.5}
     fine = real | {"joint": 0.95}
@@ -140,9 +140,9 @@ def test_a_probe_is_trusted_if_it_reads_every_composition():
     def real(*values: float) -> Table:
         return Table({"kind": "probe", "probe": "cnn", "joint": y} for y in values)
 
-    assert trusted(real(0.95, 1.0), "cnn")
-    assert not trusted(real(0.949, 1.0), "cnn")
-    assert not trusted(real(1.0), "linear")
+    assert is_trusted(real(0.95, 1.0), "cnn")
+    assert not is_trusted(real(0.949, 1.0), "cnn")
+    assert not is_trusted(real(1.0), "linear")
 
 
 def test_a_curve_crosses_one_half_between_two_points():
@@ -163,7 +163,7 @@ def test_the_share_still_read_as_where_a_way_began_is_the_mean_over_ways():
 def test_best_leaves_out_the_untrained_network_unless_there_is_no_other():
     assert best([(0, 0.9), (5, 0.4), (9, 0.3)]) == 0.4
     assert best([(0, 0.9)]) == 0.9
-    assert late([(i, float(i)) for i in range(12)]) == 10.0
+    assert late_mean([(i, float(i)) for i in range(12)]) == 10.0
 
 
 def test_means_and_levels_of_rows():

@@ -11,7 +11,7 @@ from level_rows import accuracy_rows, verdict
 from tiny import QUIET
 
 from recombine.analysis.claims import assess
-from recombine.analysis.missing_labels import CLAIMS, falls, over_time
+from recombine.analysis.missing_labels import CLAIMS, first_time_below, over_time
 from recombine.analysis.table import Table
 from recombine.overrides import override
 from recombine.pipeline.job import Work
@@ -144,9 +144,9 @@ def test_trained_models_agree_or_not(single, at_once, seen, expected):
 
 
 def test_when_a_path_falls_is_after_its_highest_value():
-    assert falls([(1.0, 0.1), (2.0, 0.9), (3.0, 0.6), (4.0, 0.2)], 0.5) == 4
+    assert first_time_below([(1.0, 0.1), (2.0, 0.9), (3.0, 0.6), (4.0, 0.2)], 0.5) == 4
     with pytest.raises(LookupError, match="never falls"):
-        falls([(1.0, 0.1), (2.0, 0.9)], 0.5)
+        first_time_below([(1.0, 0.1), (2.0, 0.9)], 0.5)
     with pytest.raises(LookupError, match="no answers"):
         over_time(Table([]), "111")
 

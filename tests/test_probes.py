@@ -4,7 +4,15 @@ import pytest
 import torch
 from tiny import QUIET
 
-from recombine.metrics.corrupted import corrupted, imperfect, others, pair, patched, strayed, worn
+from recombine.metrics.corrupted import (
+    corrupted,
+    imperfect,
+    others,
+    pair,
+    patched,
+    slightly_degraded,
+    strayed,
+)
 from recombine.metrics.intervals import wilson
 from recombine.metrics.probes import Oracle, Probe, TrainedProbe, real_accuracy, refused, score
 from recombine.pipeline.executor import obtain
@@ -224,7 +232,7 @@ def test_pictures_are_corrupted_and_worn_as_before():
         [0.25081, 0.19455, 0.24813, 0.15286, 0.25535, 0.16212, 0.26072, 0.17341],
     )
     near(
-        worn(*pair(WORLD, index, seeded("known")), seeded("w")),
+        slightly_degraded(*pair(WORLD, index, seeded("known")), seeded("w")),
         [0.84672, 0.90144, 0.80432, 0.9075, 0.83504, 0.8937, 0.78314, 0.90325],
         [0.20925, 0.16661, 0.2903, 0.16092, 0.21671, 0.17423, 0.3007, 0.15864],
     )

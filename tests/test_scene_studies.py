@@ -13,7 +13,7 @@ from scene_rows import carried_out, detector_rows, note, verdict
 from tiny import QUIET
 
 from recombine.analysis import scenes
-from recombine.analysis.scenes import PAPER, Point, able, mean_locality, points, reached
+from recombine.analysis.scenes import PAPER, Point, able, locality_points, mean_locality, reached
 from recombine.analysis.table import Table, read_table
 from recombine.config import UsageError, from_json, to_json
 from recombine.metrics.counting import k_max
@@ -559,7 +559,7 @@ def test_pixel_locality_at_the_lowest_and_at_the_highest_noise():
 
 def test_the_correlation_takes_every_run_and_checkpoint():
     rows = study_rows()
-    some = points(rows)
+    some = locality_points(rows)
     assert len(some) == 13 * 3 * 3
     ends = {p.gain for p in some if p.variant == "exp2L, 1-5 objects" and p.step == 4}
     assert ends == {5}
@@ -612,7 +612,7 @@ def test_figures_are_plotted_from_rows_without_any_run_folder():
 def test_what_was_not_run_or_prompted_is_named():
     rows = study_rows()
     for what, says in (
-        (partial(scenes.facts, rows, "exp9"), "exp9 was not run"),
+        (partial(scenes.variant_facts_of, rows, "exp9"), "exp9 was not run"),
         (partial(scenes.last, rows, "exp9"), "no rows of exp9"),
         (partial(length.forms, rows, "exp9L"), "exp9L was not run"),
         (

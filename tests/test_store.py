@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recombine.config import UsageError, to_json
-from recombine.files import beside, printable, read_bytes, readable_parquet
+from recombine.files import printable, read_bytes, readable_parquet, temporary_path
 from recombine.store import RunFolder, read_json, read_rows, write_atomic, write_json, write_rows
 from recombine.train.fit import TrainConfig
 
@@ -409,12 +409,12 @@ def test_removing_what_is_not_there_is_no_fault(run, monkeypatch):
 
 def test_names_of_temporary_files_say_whose_they_are(tmp_path):
     path = tmp_path / ("x" * 90)
-    name = beside(path).name
+    name = temporary_path(path).name
     host = os.uname().nodename.replace(".", "-")
     assert name.startswith(f".{'x' * 80}.{host}.{os.getpid()}.")
     assert name.endswith(".tmp")
     assert len(name.split(".")[-2]) == 8
-    assert beside(path) != beside(path)
+    assert temporary_path(path) != temporary_path(path)
 
 
 def test_a_part_of_a_file_can_be_read(tmp_path):

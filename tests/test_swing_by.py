@@ -19,7 +19,7 @@ from recombine.pipeline.job import digest_of
 from recombine.plots.swing_by import story, trajectory
 from recombine.runs.swing_by import rows_of
 from recombine.studies.swing_by import STUDY, SwingBy, runs, settings
-from recombine.studies.swing_by_claims import apart, flips, is_near, share_of
+from recombine.studies.swing_by_claims import apart, flip_steps, is_near, share_of
 from recombine.theory import flow, sim, swing_by_flows, swing_by_laws, swing_by_own
 from recombine.theory.sim import IdentityMapping
 from recombine.theory.swing_by_rows import POINTS, REFERENCE, row, thin
@@ -287,7 +287,7 @@ def test_the_error_of_the_second_moment_is_bounded_and_does_not_grow():
 def test_an_order_flips_between_two_steps_of_a_sweep():
     line = [(1.0, 2, 3.0, 1.0), (3.0, 1, 2.0, 2.5), (2.0, 2, 2.5, 2.0)]
     rows = Table([dict(zip(("sigma1", "first", "t1", "t2"), r, strict=True)) for r in line])
-    assert flips(rows) == [2.5]
+    assert flip_steps(rows) == [2.5]
     law = CLAIMS["T4"].measure(SHIPPED).measured["flip_law"]
     assert law == pytest.approx(1.22576, abs=1e-5)
 

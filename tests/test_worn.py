@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from recombine.metrics.heat import bells, peaks
-from recombine.metrics.worn import PIECE, WHOLE, cut, seamed, shifted, worn
+from recombine.metrics.worn import PIECE, WHOLE, cut, seamed, shifted, with_faults
 from recombine.rng import seeded
 from recombine.worlds.scenes.scenes import Scenes
 
@@ -43,12 +43,12 @@ def test_of_a_cut_object_little_or_most_is_left_and_only_the_latter_is_an_object
 
 
 def test_so_many_pictures_have_faults_and_the_rest_are_renders():
-    images, counted = worn(WORLD, SCENE, 0.5, seeded("worn"))
+    images, counted = with_faults(WORLD, SCENE, 0.5, seeded("worn"))
     same = (images == IMAGES).flatten(1).all(1)
     assert same.tolist() == [False] * 8 + [True] * 8
     assert torch.equal(counted.present[8:], SCENE.present[8:])
     assert (counted.present <= SCENE.present).all()
-    assert torch.equal(worn(WORLD, SCENE, 0.0, seeded("worn"))[0], IMAGES)
+    assert torch.equal(with_faults(WORLD, SCENE, 0.0, seeded("worn"))[0], IMAGES)
 
 
 def test_two_peaks_of_one_object_are_one_and_two_objects_stay_two():

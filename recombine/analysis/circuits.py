@@ -44,7 +44,7 @@ def tidy(x: Tensor | float) -> float:
     return round(float(x), 9)
 
 
-def seeds_of(rows: Table) -> list[int]:
+def paired_seeds(rows: Table) -> list[int]:
     """The seeds that were measured with and without. NotMeasured where there is none."""
     each = [set(rows.where(kind="head", variant=v).unique("seed")) for v in VARIANTS]
     if not (both := sorted(set.intersection(*each))):
@@ -60,7 +60,7 @@ def head_table(
     rows: Table, variant: str, column: str = "sensitivity"
 ) -> Float[Tensor, "k seeds layers heads"]:
     """One number of every head, factor by factor."""
-    factors, seeds = factors_of(rows), seeds_of(rows)
+    factors, seeds = factors_of(rows), paired_seeds(rows)
     some = rows.where(kind="head", variant=variant)
     size = (len(factors), len(seeds), 1 + max(some.column("layer")), 1 + max(some.column("head")))
     table = torch.full(size, torch.nan, dtype=torch.float64)
@@ -71,7 +71,7 @@ def head_table(
     return table
 
 
-def falls(rows: Table, variant: str) -> Float[Tensor, "k seeds layers heads"]:
+def accuracy_drops(rows: Table, variant: str) -> Float[Tensor, "k seeds layers heads"]:
     """How much each factor's accuracy falls when a head is cut."""
     return head_table(rows, variant, "before") - head_table(rows, variant, "after")
 
@@ -97,7 +97,7 @@ def sweep(rows: Table, variant: str) -> Float[Tensor, "seeds thresholds"]:
 def causal(rows: Table, variant: str) -> list[float]:
     """Whether the factors to which a head is sensitive are those that suffer when it is cut: the
     rank correlation over heads and factors, one number a seed."""
-    sensitivities, effects = head_table(rows, variant), falls(rows, variant)
+    sensitivities, effects = head_table(rows, variant), accuracy_drops(rows, variant)
     pairs = zip(sensitivities.unbind(1), effects.unbind(1), strict=True)
     return [_rank_correlation(a.flatten().tolist(), b.flatten().tolist()) for a, b in pairs]
 
@@ -152,7 +152,7 @@ def overlap_table(
     share = circuit_size(rows) if share is None else share
     some = rows.where(kind="overlap", variant=variant, share=share)
     known = {(r["first"], r["second"], r["seed"]): r[column] for r in some}
-    lines = [[known[p.first, p.second, s] for p in pairs] for s in seeds_of(rows)]
+    lines = [[known[p.first, p.second, s] for p in pairs] for s in paired_seeds(rows)]
     return torch.tensor(lines, dtype=torch.float64)
 
 
@@ -173,7 +173,7 @@ def least_rise(pairs: Sequence[Pair], overlap: Float[Tensor, "seeds pairs"]) -> 
 
 def agreement(rows: Table, variant: str, rest: str = "") -> list[float]:
     """The rank correlation over units between attribution and ablation, one number a seed."""
-    some = [rows.where(kind="unit", variant=variant, seed=s) for s in seeds_of(rows)]
+    some = [rows.where(kind="unit", variant=variant, seed=s) for s in paired_seeds(rows)]
     columns = [(u.column(f"attribution{rest}"), u.column(f"ablation{rest}")) for u in some]
     return [_rank_correlation(*pair) for pair in columns]
 

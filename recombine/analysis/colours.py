@@ -13,7 +13,7 @@ from recombine.analysis.estimates import (
     rate,
     rate_difference,
 )
-from recombine.analysis.scenes import trusted
+from recombine.analysis.scenes import require_trusted
 from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.colour_probe import colour_doubt
 
@@ -74,7 +74,7 @@ def sums(rows: Table, given: str = "color") -> dict[int, Table]:
     seeds = rows.where(kind="pair", given=given).by("seed")
     if not seeds:
         raise NotMeasured("no scores of colours were added; that needs --scale full")
-    if why := colour_doubt(trusted(rows).where(kind="colour probe")):
+    if why := colour_doubt(require_trusted(rows).where(kind="colour probe")):
         raise NotMeasured(why)
     return dict(sorted(seeds.items()))
 
@@ -102,10 +102,10 @@ def composes(rows: Table) -> Finding:
         Part("cross pairs in the paper's order", mean(cross, 0, 1, step), CROSS),
         singles(rows, seeds),
     )
-    return Finding(parts, beside(rows))
+    return Finding(parts, context_numbers(rows))
 
 
-def beside(rows: Table) -> Measured:
+def context_numbers(rows: Table) -> Measured:
     """Yellow with each colour, mean over seeds: exact matches, those with locations given, and
     samples that hold both colours."""
     shown: Measured = {}

@@ -99,7 +99,7 @@ def crossing(line: list[Outcome], value: Callable[[Outcome], float]) -> float | 
     return "color first" if points[0][1] >= 0 else "size first"
 
 
-def flips(net: str, some: list[Outcome]) -> dict[str, float | str]:
+def flip_ratios(net: str, some: list[Outcome]) -> dict[str, float | str]:
     """Along each line of worlds with one size signal: where the order flips, and where it should by
     the world's pixels."""
     at: dict[str, float | str] = {}

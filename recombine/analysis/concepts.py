@@ -65,7 +65,9 @@ class Outcome:
         if factor not in self.known:
             lines = {s: (c, c.factors[factor], c.seen[factor]) for s, c in self.runs.items()}
             both = {s: torch.minimum(smoothed(a), smoothed(b)) for s, (_, a, b) in lines.items()}
-            self.known[factor] = {s: learned(c.steps, both[s]) for s, (c, _, _) in lines.items()}
+            self.known[factor] = {
+                s: learning_step(c.steps, both[s]) for s, (c, _, _) in lines.items()
+            }
         return self.known[factor]
 
     def time(self, factor: str) -> float:
@@ -175,7 +177,7 @@ def smoothed(values: Float[Tensor, "t"], width: float = SMOOTH) -> Float[Tensor,
     return weight @ values / weight.sum(1)
 
 
-def learned(
+def learning_step(
     steps: Float[Tensor, "t"], values: Float[Tensor, "t"], level: float = LEARNED, stay: int = STAY
 ) -> float:
     """The step from which on `values` stays at `level` or above for `stay` checkpoints; inf if it
@@ -230,7 +232,7 @@ def error(curves: Curves) -> Float[Tensor, "t"]:
     return torch.stack([(1 - c).square() for c in curves.factors.values()]).mean(0)
 
 
-def falls(curves: Curves, tolerance: float = 0.05) -> tuple[int, list[int]]:
+def distance_descents(curves: Curves, tolerance: float = 0.05) -> tuple[int, list[int]]:
     """How many times that distance sets out to fall, from where `begins` says, and the indices at
     which it turns. Moves of less than `tolerance` of its start do not count."""
     begin = begins(curves)
@@ -258,9 +260,9 @@ def rise(steps: Float[Tensor, "t"], values: Float[Tensor, "t"], stretch: float =
 def halfway(steps: Float[Tensor, "t"], values: Float[Tensor, "t"]) -> float:
     """When a curve has covered half of the way from where it is lowest to where it ends."""
     values = smoothed(values)
-    return learned(steps, values, float(values.min() + values[-1]) / 2)
+    return learning_step(steps, values, float(values.min() + values[-1]) / 2)
 
 
-def late(values: Float[Tensor, "t"]) -> float:
+def late_mean(values: Float[Tensor, "t"]) -> float:
     """The mean over the last quarter of the checkpoints."""
     return float(values[-max(1, len(values) // 4) :].mean())

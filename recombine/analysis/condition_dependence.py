@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import Estimate, correlation, correlation_estimate, mean
-from recombine.analysis.levels import LEARNED, Curve, curve, late, seeds_of
+from recombine.analysis.levels import LEARNED, Curve, curve, late_mean, seeds_of
 from recombine.analysis.table import NotMeasured, Table
 
 MEASURES = {
@@ -27,7 +27,7 @@ class Point(NamedTuple):
     level2: float
 
 
-def points(rows: Table) -> list[Point]:
+def dependence_points(rows: Table) -> list[Point]:
     """All checkpoints at which the seen compositions are known (LEARNED): a network that has
     learned nothing yet depends on nothing, and that is as additive as can be."""
     found = []
@@ -71,12 +71,12 @@ def within(found: list[Point], name: str) -> dict[str, float]:
 def late_measure(rows: Table, variant: str, name: str) -> dict[int, float]:
     """One late mean of a measure per seed. NotMeasured where there are no such rows."""
     curves: dict[int, Curve] = {}
-    for p in points(rows):
+    for p in dependence_points(rows):
         if p.variant == variant:
             curves.setdefault(p.seed, []).append((p.step, getattr(p, name)))
     if not curves:
         raise NotMeasured(f"no dependence rows of {variant}")
-    return {seed: late(mine) for seed, mine in curves.items()}
+    return {seed: late_mean(mine) for seed, mine in curves.items()}
 
 
 def late_gain(rows: Table, more: str, less: str, name: str) -> Estimate:
@@ -98,7 +98,7 @@ def predicts_composition(rows: Table) -> Finding:
     # The rank correlation of each measure with level 2 over all checkpoints, seed by seed.
     # Within a family it is shown beside: families differ in more than how they depend on their
     # conditions.
-    found, parts = points(rows), []
+    found, parts = dependence_points(rows), []
     measured: Measured = {}
     for name in MEASURES:
         for words, some in (("all checkpoints", found), ("at the end", at_the_end(found))):

@@ -22,7 +22,7 @@ def by_seed(rows: Table, kind: str) -> dict[int, Table]:
     return found
 
 
-def learned(rows: Table) -> Measured:
+def require_learned(rows: Table) -> Measured:
     """How often samples show their captions. NotMeasured where a model of ours, of any seed, did
     not learn its captions, or the probe cannot read real pictures; a pipeline has no such rows."""
     some, real, best = (
@@ -46,7 +46,7 @@ def learned(rows: Table) -> Measured:
 
 def pixels_are_local(rows: Table) -> Finding:
     """X1."""
-    measured, rises, ranks = learned(rows), [], []
+    measured, rises, ranks = require_learned(rows), [], []
     for some in by_seed(rows, "pixels").values():
         t, share = some.column("t"), some.column("share")
         ordered = [s for _, s in sorted(zip(t, share, strict=True))]
@@ -65,7 +65,7 @@ def pixels_are_local(rows: Table) -> Finding:
 def words_act_alike(rows: Table) -> Finding:
     """X2. Over noise levels both places rise together, whatever words do there; so the correlation
     within levels counts too (a second part since the first three seeds were seen)."""
-    measured = learned(rows)
+    measured = require_learned(rows)
     left_out, replaced, within = [], [], []
     for some in by_seed(rows, "word").values():
         left_out.append(alike(some.where(how="word")))
@@ -103,7 +103,7 @@ def thirds(some: Table) -> tuple[float, float]:
 
 def hidden_states_separate(rows: Table) -> Finding:
     """X3."""
-    measured = learned(rows)
+    measured = require_learned(rows)
     leads: dict[str, list[Any]] = {"latents": [], "pixels": [], "outer blocks": []}
     for some in by_seed(rows, "concepts").values():
         middle, outer = thirds(some)

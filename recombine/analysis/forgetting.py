@@ -14,7 +14,7 @@ from recombine.analysis.levels import (
     fluctuation,
     gain_of,
     has_learned,
-    late,
+    late_mean,
     per_seed,
     same_seeds,
 )
@@ -44,13 +44,13 @@ def averaging_keeps_level_two(rows: Table) -> Finding:
         Part("difference between checkpoints, without - with averaging", less, 0.02, 1.0),
         *(has_learned(rows, name, SEEN, PAPER) for name in (BASE, AVERAGED)),
     )
-    return Finding(parts, shown(rows))
+    return Finding(parts, late_and_best(rows))
 
 
-def shown(rows: Table) -> Measured:
+def late_and_best(rows: Table) -> Measured:
     """Of every variant, by both probes."""
     found: Measured = {"primary probe": "paper's linear probe, mean over its seeds"}
-    summaries = {"early": early, "late": late, "between checkpoints": fluctuation}
+    summaries = {"early": early, "late": late_mean, "between checkpoints": fluctuation}
     for variant in rows.where(kind="accuracy").unique("variant"):
         for probe, ending in ((PAPER, ""), ("oracle", ", oracle")):
             for name, summary in summaries.items():

@@ -13,7 +13,7 @@ from recombine.analysis.label_dropout_setting import (
     BY_DDPM,
     DEVIATIONS,
     WEAK,
-    beside,
+    context_numbers,
     papers_of,
     seen,
     seen_by_class,
@@ -25,7 +25,7 @@ from recombine.analysis.levels import (
     fluctuation,
     gain,
     gain_of,
-    late,
+    late_mean,
     over_updates,
     per_seed,
 )
@@ -48,7 +48,7 @@ def maskgit_fails(rows: Table) -> Finding:
     seeds) (paper: 0.006, 0.866)"""
     rows = with_paper_probe(rows)
     part = at_level(rows, "maskgit", 2, high=0.15, probe=PAPER)
-    shown = beside(rows, "maskgit") | by_seed(rows, "maskgit")
+    shown = context_numbers(rows, "maskgit") | by_seed(rows, "maskgit")
     return Finding((part, *seen(rows, "maskgit")), shown)
 
 
@@ -61,7 +61,7 @@ def mixture_head_lifts(rows: Table) -> Finding:
     rows, both = with_paper_probe(rows), ("givt", "maskgit")
     part = gain_of(rows, *both, 0.5, probe=PAPER)
     others = [v for v in ("givt on vae", "givt, cool") if rows.where(kind="accuracy", variant=v)]
-    shown = beside(rows, *both, *others) | seen_by_oracle(rows, "givt", *others)
+    shown = context_numbers(rows, *both, *others) | seen_by_oracle(rows, "givt", *others)
     shown |= seen_by_class(rows, "givt", *others)
     return Finding((part, *seen(rows, *both)), shown)
 
@@ -74,7 +74,7 @@ def continuous_succeed(rows: Table) -> Finding:
     its seeds) (paper: 0.821, 0.848)"""
     rows, both = with_paper_probe(rows), ("mar", "dit")
     parts = tuple(at_level(rows, name, 2, low=0.75, probe=PAPER) for name in both)
-    shown = beside(rows, *both)
+    shown = context_numbers(rows, *both)
     for name in both:
         for text, level in (("level 2", 2), ("seen", 0)):
             key = f"{name}, {text}, between checkpoints"
@@ -94,7 +94,11 @@ def latents_alike(rows: Table) -> Finding:
         *(at_level(rows, name, 2, low=0.8, probe=PAPER) for name in WEAK),
         Part(f"{vae} - {vq}, level 2", gain(rows, vae, vq, probe=PAPER), -0.15, 0.15),
     )
-    shown = beside(rows, *WEAK) | papers_of(*WEAK) | {"paper_dit, Fig 4c": late(OTHER_RUN)}
+    shown = (
+        context_numbers(rows, *WEAK)
+        | papers_of(*WEAK)
+        | {"paper_dit, Fig 4c": late_mean(OTHER_RUN)}
+    )
     first, last = SAME_UPDATES
     same = fmean(y for step, y in OTHER_RUN if first <= step <= last)
     shown["paper_dit, Fig 4c, same updates"] = same

@@ -11,11 +11,11 @@ from recombine.analysis.levels import (
     curve,
     curves_at,
     has_learned,
-    late,
+    late_mean,
     seeds_of,
 )
 from recombine.analysis.paper_probe import PAPER
-from recombine.analysis.paper_probe import beside as papers_beside
+from recombine.analysis.paper_probe import paper_numbers as papers_beside
 from recombine.analysis.table import NotMeasured, Table
 
 DEVIATIONS = (
@@ -65,7 +65,7 @@ WEAK = ("dit, weak signal", "dit on vae, weak signal")
 """DiT by a DDPM as the authors', on VQ and on VAE latents."""
 
 
-def beside(rows: Table, *variants: str) -> Measured:
+def context_numbers(rows: Table, *variants: str) -> Measured:
     return papers_beside(rows, {v: LATE.get(v) for v in variants}) | by_factor(rows, *variants)
 
 
@@ -85,7 +85,7 @@ def seen_by_oracle(rows: Table, *variants: str) -> Measured:
     for v in variants:
         for ending, column in (("", "joint"), (", shape alone", "shape")):
             shown[f"{v}, seen{ending}, oracle"] = fmean(
-                late(curve(rows, v, seed, 0, column, "oracle")) for seed in seeds_of(rows, v)
+                late_mean(curve(rows, v, seed, 0, column, "oracle")) for seed in seeds_of(rows, v)
             )
     real = rows.where(kind="probe", probe="oracle", level=0).column("joint")
     return shown | ({"real pictures, seen, oracle": fmean(real)} if real else {})
@@ -99,5 +99,5 @@ def seen_by_class(rows: Table, *variants: str) -> Measured:
         shown |= {f"real {name}": fmean(real)} if real else {}
         for v in variants:
             with suppress(NotMeasured):
-                shown[f"{v}, {name}"] = fmean(map(late, curves_at(rows, v, code, PAPER)))
+                shown[f"{v}, {name}"] = fmean(map(late_mean, curves_at(rows, v, code, PAPER)))
     return shown

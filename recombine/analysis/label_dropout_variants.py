@@ -16,7 +16,7 @@ from recombine.analysis.label_dropout_setting import (
     OF_SMALL,
     SMALL,
     WEAK,
-    beside,
+    context_numbers,
     papers_of,
     seen,
 )
@@ -38,7 +38,7 @@ def maskgit_fails_with_dropout(rows: Table) -> Finding:
         at_level(rows, name, 1, low=0.35, high=0.65, probe=PAPER),
         *seen(rows, name),
     )
-    return Finding(parts, beside(rows, name) | {"paper_maskgit": LATE["maskgit"]})
+    return Finding(parts, context_numbers(rows, name) | {"paper_maskgit": LATE["maskgit"]})
 
 
 @claim("G7", "beyond A", deviations=DEVIATIONS)
@@ -53,7 +53,7 @@ def maskgit_composes_without_dropout(rows: Table) -> Finding:
         at_level(rows, "maskgit", 2, low=0.3, probe=PAPER),
         *seen(rows, *both),
     )
-    return Finding(parts, beside(rows, *both))
+    return Finding(parts, context_numbers(rows, *both))
 
 
 @claim("G8", "A, Fig 4c and d", faithful=False, deviations=DEVIATIONS)
@@ -68,7 +68,7 @@ def dropout_destroys_composition_in_dit(rows: Table) -> Finding:
         at_level(rows, "dit, dropout", 2, high=0.3, probe=PAPER),
         *seen(rows, *both),
     )
-    return Finding(parts, beside(rows, *both) | {"paper_dit, dropout": 0.0})
+    return Finding(parts, context_numbers(rows, *both) | {"paper_dit, dropout": 0.0})
 
 
 @claim("G9", "A, Fig 3", faithful=False, deviations=DEVIATIONS)
@@ -80,7 +80,7 @@ def continuous_outputs_withstand_dropout(rows: Table) -> Finding:
     rows = with_paper_probe(rows)
     less = "maskgit, dropout"
     parts = tuple(gain_of(rows, f"{f}, dropout", less, 0.3, probe=PAPER) for f in CONTINUOUS)
-    shown = beside(rows, *(f"{f}, dropout" for f in ("maskgit", *CONTINUOUS)))
+    shown = context_numbers(rows, *(f"{f}, dropout" for f in ("maskgit", *CONTINUOUS)))
     shown |= gains(rows, *((f, f"{f}, dropout") for f in CONTINUOUS), probe=PAPER)
     return Finding(parts, shown)
 
@@ -93,7 +93,7 @@ def continuous_outputs_compose(rows: Table) -> Finding:
     its seeds) (paper: 0.697, 0.821, 0.848)"""
     rows = with_paper_probe(rows)
     parts = tuple(at_level(rows, f, 2, low=0.5, probe=PAPER) for f in CONTINUOUS)
-    return Finding((*parts, *seen(rows, *CONTINUOUS)), beside(rows, *CONTINUOUS))
+    return Finding((*parts, *seen(rows, *CONTINUOUS)), context_numbers(rows, *CONTINUOUS))
 
 
 @claim("G15", "beyond A", deviations=DEVIATIONS)
@@ -108,7 +108,7 @@ def whole_labels_left_out(rows: Table) -> Finding:
     pairs = zip(families, guided, strict=True)
     parts = [gain_of(rows, *pair, 0.3, probe=PAPER) for pair in pairs]
     singly = [(name, f"{family}, dropout") for name, family in zip(guided, families, strict=True)]
-    shown = beside(rows, *families, *guided) | gains(rows, *singly, probe=PAPER)
+    shown = context_numbers(rows, *families, *guided) | gains(rows, *singly, probe=PAPER)
     return Finding((*parts, *seen(rows, *guided)), shown)
 
 
@@ -124,7 +124,7 @@ def weak_latents_lift_dit(rows: Table) -> Finding:
         *(at_level(rows, name, 2, low=0.75, probe=PAPER) for name in WEAK),
         gain_of(rows, WEAK[0], "dit, ddpm", 0.1, probe=PAPER),
     )
-    shown = beside(rows, "dit", "dit, ddpm", *WEAK) | papers_of(*WEAK)
+    shown = context_numbers(rows, "dit", "dit, ddpm", *WEAK) | papers_of(*WEAK)
     return Finding((*parts, *seen(rows, *WEAK)), shown)
 
 
@@ -139,7 +139,7 @@ def overlap_does_not_teach(rows: Table) -> Finding:
     parts = [
         gain_of(rows, *pair, -0.15, probe=PAPER) for pair in zip(without, families, strict=True)
     ]
-    return Finding((*parts, *seen(rows, *without)), beside(rows, *families, *without))
+    return Finding((*parts, *seen(rows, *without)), context_numbers(rows, *families, *without))
 
 
 @claim("G21", "A, Fig 3", faithful=False, deviations=LONG)
@@ -157,7 +157,7 @@ def longer_training_tells_families_apart(rows: Table) -> Finding:
         *(gain_of(rows, name, least, 0.5, probe=PAPER) for name in others),
         *seen(rows, *every),
     )
-    return Finding(parts, beside(rows, *every) | papers_of(*every))
+    return Finding(parts, context_numbers(rows, *every) | papers_of(*every))
 
 
 @claim("G22", "A, Fig 3a", faithful=False, deviations=AT_RATE)
@@ -173,7 +173,7 @@ def maskgit_fails_at_ten_times_the_rate(rows: Table) -> Finding:
         at_level(rows, name, 1, low=0.35, high=0.65, probe=PAPER),
         *seen(rows, name),
     )
-    shown = beside(rows, name) | by_seed(rows, name)
+    shown = context_numbers(rows, name) | by_seed(rows, name)
     return Finding(parts, shown | {"paper_maskgit": LATE["maskgit"]})
 
 
@@ -186,7 +186,7 @@ def small_networks_differ(rows: Table) -> Finding:
     (mean over its seeds) (paper: 0.848 against 0.006)"""
     rows, (maskgit, dit) = with_paper_probe(rows), SMALL
     parts = (gain_of(rows, dit, maskgit, 0.3, probe=PAPER), *seen(rows, *SMALL))
-    return Finding(parts, beside(rows, *SMALL) | by_seed(rows, *SMALL) | papers_of(*SMALL))
+    return Finding(parts, context_numbers(rows, *SMALL) | by_seed(rows, *SMALL) | papers_of(*SMALL))
 
 
 CLAIMS = (

@@ -9,8 +9,8 @@ from statistics import fmean
 from recombine.analysis.calibrated import SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.estimates import rate
-from recombine.analysis.levels import at_level, best, curves_at, gain_of, has_learned, late
-from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
+from recombine.analysis.levels import at_level, best, curves_at, gain_of, has_learned, late_mean
+from recombine.analysis.paper_probe import PAPER, paper_numbers, with_paper_probe
 from recombine.analysis.table import Table
 
 RAW = {"values, raw": 1.0, "values, raw, dropout": 0.0, "classes": 0.602, "classes, dropout": 0.0}
@@ -77,7 +77,7 @@ def ordered(rows: Table, papers: dict[str, float], least: float, apart: float) -
         *(has_learned(rows, v, SEEN, PAPER) for v in papers),
     )
     every = {v: papers.get(v) for v in rows.where(kind="accuracy").unique("variant")}
-    shown = beside(rows, {**papers, **every})
+    shown = paper_numbers(rows, {**papers, **every})
     real = rows.where(kind="probe", probe=PAPER, level=2).column("joint")
     return Finding(parts, shown | ({"real pictures, level 2": fmean(real)} if real else {}))
 
@@ -91,13 +91,13 @@ def learned_and_lost(rows: Table) -> Finding:
     rows = with_paper_probe(rows)
     shown: Measured = {}
     for variant in rows.where(kind="accuracy").unique("variant"):
-        for name, summary in (("best", best), ("late", late)):
+        for name, summary in (("best", best), ("late", late_mean)):
             values = [summary(points) for points in curves_at(rows, variant, LOST, PAPER)]
             shown[f"{variant}, {name}"] = fmean(values)
     each = curves_at(rows, "values, raw, dropout", LOST, PAPER)
     parts = (
         Part(f"{LOST} at its best", rate([best(points) for points in each]), 0.8, 1.0),
-        Part(f"{LOST} late", rate([late(points) for points in each]), 0.0, 0.2),
+        Part(f"{LOST} late", rate([late_mean(points) for points in each]), 0.0, 0.2),
     )
     return Finding(parts, shown)
 

@@ -35,7 +35,7 @@ def probe_of(rows: Table) -> str:
     return next((name for name in PRIMARY if name in names), "cnn")
 
 
-def trusted(rows: Table, probe: str) -> bool:
+def is_trusted(rows: Table, probe: str) -> bool:
     """Whether a probe is right on real pictures of every composition (TRUST): no other is worth
     showing."""
     real = rows.where(kind="probe", probe=probe).column("joint")
@@ -87,7 +87,7 @@ def tolerance(points: list[tuple[float, float]]) -> float:
     return 1.0 if points[0][1] >= 0.5 else 0.0
 
 
-def late(points: Curve) -> float:
+def late_mean(points: Curve) -> float:
     """The mean over the last quarter of the checkpoints. NotMeasured where there are none."""
     if not points:
         raise NotMeasured("no such level was measured")
@@ -136,7 +136,7 @@ def per_seed(
     rows: Table,
     variant: str,
     level: int,
-    summary: Callable[[Curve], float] = late,
+    summary: Callable[[Curve], float] = late_mean,
     probe: str | None = None,
     column: str = "joint",
 ) -> dict[int, float]:
@@ -158,7 +158,7 @@ def accuracy(
     rows: Table,
     variant: str,
     level: int,
-    summary: Callable[[Curve], float] = late,
+    summary: Callable[[Curve], float] = late_mean,
     probe: str | None = None,
 ) -> Estimate:
     """The accuracy at a level over seeds, late mean unless another summary is given."""
@@ -168,7 +168,7 @@ def accuracy(
 def gain(rows: Table, more: str, less: str, level: int = 2, probe: str | None = None) -> Estimate:
     """How much more accurate one variant is than another, over the seeds that both have, of which
     the estimate's n says how many. NotMeasured where they have none in common."""
-    a, b = (per_seed(rows, variant, level, late, probe) for variant in (more, less))
+    a, b = (per_seed(rows, variant, level, late_mean, probe) for variant in (more, less))
     if not (both := sorted(a.keys() & b.keys())):
         raise NotMeasured(f"{more} has seeds {sorted(a)}, {less} {sorted(b)}: none in common")
     return rate_difference([a[seed] for seed in both], [b[seed] for seed in both])
@@ -217,16 +217,20 @@ def measured(rows: Table, papers: Mapping[str, float | None], probe: str | None 
     then other levels, the best checkpoint, other probes, and how the primary probe reads real
     pictures."""
     primary = probe or probe_of(rows)
-    shown: Measured = {name: accuracy(rows, name, 2, late, probe).value for name in papers}
+    shown: Measured = {name: accuracy(rows, name, 2, late_mean, probe).value for name in papers}
     shown |= {f"paper_{name}": paper for name, paper in papers.items() if paper is not None}
     shown["primary probe"] = PROBES.get(primary, primary)
     others = [p for p in PROBES if p != primary and rows.where(kind="accuracy", probe=p)]
-    others = [p for p in others if p != "linear" or trusted(rows, p)]
+    others = [p for p in others if p != "linear" or is_trusted(rows, p)]
     for name in papers:
         for level in (1, 0):
-            shown[f"{name}, {level_name(level)}"] = accuracy(rows, name, level, late, probe).value
+            shown[f"{name}, {level_name(level)}"] = accuracy(
+                rows, name, level, late_mean, probe
+            ).value
         shown[f"{name}, best checkpoint"] = accuracy(rows, name, 2, best, probe).value
-        shown |= {f"{name}, {PROBES[p]}": accuracy(rows, name, 2, late, p).value for p in others}
+        shown |= {
+            f"{name}, {PROBES[p]}": accuracy(rows, name, 2, late_mean, p).value for p in others
+        }
     real = rows.where(kind="probe", probe=primary).column("joint")
     return shown | ({"primary probe on real pictures, at worst": min(real)} if real else {})
 
@@ -246,10 +250,10 @@ def summary(rows: Table) -> tuple[list[str], list[str]]:
         lines.append(
             f"{variant}: {', '.join(each)} (late means, {PROBES.get(probe_of(rows), probe_of(rows))})"
         )
-    return (learned(rows) + doubts(rows) if lines else []), lines
+    return (learning_notes(rows) + doubts(rows) if lines else []), lines
 
 
-def learned(rows: Table) -> list[str]:
+def learning_notes(rows: Table) -> list[str]:
     """First of all, whether the models draw what they have seen."""
     return unlearned(rows) or ["the seen compositions were learned"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from recombine.analysis.calibrated import SEEN as LEARNED
 from recombine.analysis.claims import Check, Finding, Measured, claim
 from recombine.analysis.levels import gain_of, has_learned
-from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
+from recombine.analysis.paper_probe import PAPER, paper_numbers, with_paper_probe
 from recombine.analysis.table import NotMeasured, Table
 
 CORRECT = 0.5
@@ -35,7 +35,7 @@ def over_time(rows: Table, composition: str, **which: float | str | bool) -> Pat
     return sorted(zip(some.column("time"), some.column("agreement"), strict=True))
 
 
-def falls(path: Path, below: float) -> float:
+def first_time_below(path: Path, below: float) -> float:
     """When, after its highest value, it first falls below a limit. NotMeasured where it does not."""
     top = max(range(len(path)), key=lambda i: path[i][1])
     for time, value in path[top:]:
@@ -75,7 +75,10 @@ def lost_however_rarely(rows: Table) -> Finding:
         parts += [
             Check(f"{name}: < 0 at the end", last < 0),
             Check(f"{name}: seen >= 0.95", seen >= 0.95),
-            Check(f"{name}: before level 1", falls(second, CORRECT) < falls(first, CORRECT)),
+            Check(
+                f"{name}: before level 1",
+                first_time_below(second, CORRECT) < first_time_below(first, CORRECT),
+            ),
         ]
         shown[f"{name}, at best"] = max(value for _, value in second)
         shown |= {f"{name}, level 1, at the end": end(rows, LEVEL1, missing=p)}
@@ -93,7 +96,7 @@ def rare_dropout_takes_longer(rows: Table) -> Finding:
     opposite, over that of the share: -1 +- 0.15"""
     rows = rows.where(labels="classes", dropped="null")
     shares = shares_of(rows)
-    lost = [falls(over_time(rows, LEVEL2, missing=p), 0.0) for p in shares]
+    lost = [first_time_below(over_time(rows, LEVEL2, missing=p), 0.0) for p in shares]
     slope = float(np.polyfit(np.log(shares), np.log(lost), 1)[0])
     shown: Measured = {"slope": slope}
     shown |= {f"{one_in(p)}, time": when for p, when in zip(shares, lost, strict=True)}
@@ -173,7 +176,9 @@ def trained_models_agree(rows: Table) -> Finding:
         parts.append(gain_of(rows, at_once, single, 0.2, probe=PAPER))
         parts.append(gain_of(rows, at_once, given, -0.15, probe=PAPER))
         parts += [has_learned(rows, v, LEARNED, PAPER) for v in (given, single, at_once)]
-    return Finding(tuple(parts), beside(rows, dict.fromkeys(v for some in names for v in some)))
+    return Finding(
+        tuple(parts), paper_numbers(rows, dict.fromkeys(v for some in names for v in some))
+    )
 
 
 CLAIMS = (

@@ -17,13 +17,13 @@ from recombine.analysis.levels import (
     fluctuation,
     gain_of,
     has_learned,
-    late,
+    late_mean,
     over_updates,
     per_seed,
     same_seeds,
 )
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
-from recombine.analysis.paper_probe import beside as papers_beside
+from recombine.analysis.paper_probe import paper_numbers as papers_beside
 from recombine.analysis.single_runs import by_seed, passing_share
 from recombine.analysis.table import NotMeasured, Table
 
@@ -102,11 +102,11 @@ def no_family_is_held_back(rows: Table) -> Finding:
         same_seeds(*pair)
         lost = rate_difference(*(list(values.values()) for values in pair))
         parts.append(Part(f"{family}, seen, best - used", lost, high=LITTLE))
-        shown |= beside(rows, family, settings, chosen)
+        shown |= context_numbers(rows, family, settings, chosen)
     return Finding(tuple(parts), shown)
 
 
-def beside(rows: Table, family: str, settings: dict[str, str], chosen: str) -> Measured:
+def context_numbers(rows: Table, family: str, settings: dict[str, str], chosen: str) -> Measured:
     """The best setting, and both numbers of every one."""
     shown: Measured = {f"{family}, best": chosen}
     for variant in settings.values():
@@ -123,7 +123,7 @@ def unseen(rows: Table, variant: str) -> Measured:
     with suppress(NotMeasured):
         read = with_paper_probe(rows)
         shown: Measured = {}
-        for level, (word, summary) in product((1, 2), (("", late), (", best", best))):
+        for level, (word, summary) in product((1, 2), (("", late_mean), (", best", best))):
             each = per_seed(read, variant, level, summary, PAPER)
             shown[f"{variant}, level {level}{word}"] = fmean(each.values())
         return shown

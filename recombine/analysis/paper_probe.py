@@ -50,7 +50,7 @@ def averaged(frame: "pl.DataFrame") -> "pl.DataFrame":
     return pl.concat([frame.filter(~several), means.agg(numbers.mean())], how="diagonal_relaxed")
 
 
-def beside(rows: Table, papers: Mapping[str, float | None]) -> Measured:
+def paper_numbers(rows: Table, papers: Mapping[str, float | None]) -> Measured:
     """Numbers that stand beside a claim that this probe assesses; the paper's own where it has
     one."""
     named = {"primary probe": "paper's linear probe, mean over its seeds"}

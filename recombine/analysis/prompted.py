@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recombine.analysis.concepts import begins, learned, outcomes
+from recombine.analysis.concepts import begins, learning_step, outcomes
 from recombine.analysis.table import Table
 
 FAILS = 0.4
@@ -33,7 +33,7 @@ class Prompted(NamedTuple):
 
     def reaches(self, method: str) -> float:
         """The step from which on it stays at 0.8."""
-        return learned(*self.lines[method], stay=2)
+        return learning_step(*self.lines[method], stay=2)
 
 
 def prompted_runs(rows: Table) -> list[Prompted]:

@@ -6,7 +6,7 @@ from statistics import fmean
 from recombine.analysis.claims import Check, Finding, Measured, Part, claim
 from recombine.analysis.estimates import correlation, correlation_estimate, mean
 from recombine.analysis.levels import same_seeds
-from recombine.analysis.scenes import Seeds, numbers_of, reached, share_at, trusted
+from recombine.analysis.scenes import Seeds, numbers_of, reached, require_trusted, share_at
 from recombine.analysis.table import NotMeasured, Table
 
 LEAD = 2.0
@@ -61,7 +61,7 @@ def best_reach_lies_between(rows: Table) -> Finding:
     the patch"""
     # Exp 3L: the reach in between that is best on average against the better of the two ends,
     # seed by seed.
-    each = by_reach(trusted(rows), "exp3L")
+    each = by_reach(require_trusted(rows), "exp3L")
     smallest, *between, largest = each
     best = max(between, key=lambda r: fmean(each[r].values()))
     ends = (each[smallest], each[largest])
@@ -104,7 +104,7 @@ def fullness_predicts_misses(rows: Table) -> Finding:
     full >= 0.8 within each seed, over 8 networks or more, of Exps 2L and 3L"""
     # Over the reaches of both experiments: the share of many locations that a network misses
     # against the share of its patches that hold more of them than training conditions on.
-    lost, share = missed(trusted(rows)), fullness(rows)
+    lost, share = missed(require_trusted(rows)), fullness(rows)
     if len(bases_of(rows)) < 2 or len(lost) < NETWORKS:
         raise NotMeasured(f"{NETWORKS} networks or more are needed, of both experiments")
     same_seeds(*lost.values())

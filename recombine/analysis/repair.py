@@ -8,8 +8,8 @@ from recombine.analysis.calibrated import SEEN
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.condition_dependence import MEASURES, late_gain, late_measure
 from recombine.analysis.estimates import mean
-from recombine.analysis.levels import at_level, best, gain_of, has_learned, late, per_seed
-from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
+from recombine.analysis.levels import at_level, best, gain_of, has_learned, late_mean, per_seed
+from recombine.analysis.paper_probe import PAPER, paper_numbers, with_paper_probe
 from recombine.analysis.single_runs import by_seed
 from recombine.analysis.table import NotMeasured, Table
 
@@ -76,7 +76,7 @@ def auxiliary_loss_repairs(rows: Table) -> Finding:
     parts = repaired_parts(rows, "maskgit", "jepa")
     return Finding(
         parts,
-        beside(rows, PAPERS)
+        paper_numbers(rows, PAPERS)
         | by_seed(rows, *PAPERS)
         | by_factor(rows, *PAPERS)
         | spreads(rows, "jepa"),
@@ -97,7 +97,7 @@ def several_layers_lead(rows: Table) -> Finding:
     rows, both = with_paper_probe(rows), ("jepa", "jepa, one layer")
     papers = dict(zip(both, (0.563, 0.264), strict=True))
     part = gain_of(rows, *both, 0.1, probe=PAPER)
-    return Finding((part,), beside(rows, papers) | spreads(rows, *both))
+    return Finding((part,), paper_numbers(rows, papers) | spreads(rows, *both))
 
 
 @claim("B3")
@@ -176,7 +176,7 @@ def level_one(rows: Table, *variants: str) -> Measured:
     return {
         f"{v}, level 1, {name}": fmean(per_seed(rows, v, 1, summary, PAPER).values())
         for v in variants
-        for name, summary in (("best", best), ("late", late))
+        for name, summary in (("best", best), ("late", late_mean))
     }
 
 

@@ -8,14 +8,14 @@ from recombine.analysis.levels import same_seeds
 from recombine.analysis.scenes import (
     Seeds,
     difference,
-    facts,
     k_estimate,
     listed,
     numbers_of,
     rate_at,
     reached,
     require_one_object,
-    trusted,
+    require_trusted,
+    variant_facts_of,
 )
 from recombine.analysis.table import NotMeasured, Table
 
@@ -27,7 +27,7 @@ SWAPPED, MISMATCHED = "swapped", "mismatched"
 def background_decides(rows: Table) -> Finding:
     """The order of the three, also where further objects are no errors, and the numbers that the
     words stand for."""
-    trained = trained_clutter(trusted(rows))
+    trained = trained_clutter(require_trusted(rows))
     require_one_object(rows, "unconditional", "added")
     k = {name: reached(rows, name, "added") for name in PAPER}
     mild = {name: reached(rows, name, "added", lenient=True) for name in PAPER}
@@ -65,7 +65,7 @@ def background_numbers(rows: Table) -> Measured:
 def trained_clutter(rows: Table) -> int:
     """How many objects the cluttered model saw at most. NotMeasured unless models were prompted for
     one, two and more than that."""
-    trained, tried = facts(rows, "cluttered")["trained"], numbers_of(rows, "added")
+    trained, tried = variant_facts_of(rows, "cluttered")["trained"], numbers_of(rows, "added")
     if not {1, 2} <= set(tried) or max(tried) <= trained:
         raise NotMeasured(f"1, 2 and more than {trained} locations are needed, not {tried}")
     return trained

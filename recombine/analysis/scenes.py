@@ -31,7 +31,7 @@ Seeds = dict[int, float]
 """One number for each seed."""
 
 
-def trusted(rows: Table) -> Table:
+def require_trusted(rows: Table) -> Table:
     """The rows, if their detector counts well enough. NotMeasured with the reason if not."""
     if why := doubt([*rows.where(kind="detector"), *rows.where(kind="real")]):
         raise NotMeasured(why)
@@ -42,7 +42,7 @@ def variants_of(rows: Table) -> list[str]:
     return rows.where(kind="variant").column("variant")
 
 
-def facts(rows: Table, variant: str) -> Row:
+def variant_facts_of(rows: Table, variant: str) -> Row:
     """NotMeasured where the variant was not run."""
     known = rows.where(kind="variant")
     if not known.where(variant=variant):
@@ -55,7 +55,7 @@ def criterion(rows: Table, variant: str) -> str:
     there, exact matches, or full recall where training pictures hold unlabelled objects."""
     if any(r.get("matched") is not None for r in rows.where(variant=variant)):
         return "matched"
-    return "exact_match" if facts(rows, variant)["strict"] else "full_recall"
+    return "exact_match" if variant_facts_of(rows, variant)["strict"] else "full_recall"
 
 
 def checkpoints(rows: Table, variant: str, kind: str = "count") -> dict[tuple[int, int], Table]:
@@ -83,7 +83,7 @@ def reached(
 ) -> Seeds:
     """K_max at the last checkpoint. `kind`: count, crowded (locations of real scenes) or added.
     `means`: by means over pictures (`k_mean`). `lenient`: further objects are no errors."""
-    strict = bool(facts(rows, variant)["strict"]) and not lenient
+    strict = bool(variant_facts_of(rows, variant)["strict"]) and not lenient
     column = "full_recall" if lenient else criterion(rows, variant)
     ends = last(rows, variant, kind).items()
     return {s: float(k_mean(some, strict) if means else k_max(some, column)) for s, some in ends}
@@ -119,7 +119,7 @@ def most_prompted(rows: Table, variant: str) -> int:
 
 def require_prompts(rows: Table, number: int, variant: str) -> None:
     """NotMeasured unless a variant was trained on one to three objects and prompted for so many."""
-    if facts(rows, variant)["trained"] != TRAINED:
+    if variant_facts_of(rows, variant)["trained"] != TRAINED:
         raise NotMeasured(f"{variant} was not trained on one to three objects")
     most = most_prompted(rows, variant)
     if most < number:
@@ -207,11 +207,11 @@ def locality(rows: Table, variant: str, column: str) -> Seeds:
     return {seed: mean_locality(some, column) for seed, some in ends}
 
 
-def points(rows: Table) -> list[Point]:
+def locality_points(rows: Table) -> list[Point]:
     """All runs at all checkpoints at which locality could be measured."""
     made = []
     for variant in variants_of(rows):
-        about, measured = facts(rows, variant), checkpoints(rows, variant, "locality")
+        about, measured = variant_facts_of(rows, variant), checkpoints(rows, variant, "locality")
         column = criterion(rows, variant)
         for (seed, step), some in checkpoints(rows, variant).items():
             k, levels = k_max(some, column), measured.get((seed, step), Table())
@@ -234,8 +234,12 @@ def able(some: list[Point]) -> list[Point]:
 def usual(rows: Table) -> list[Point]:
     """The points of the experiments trained on one to three objects, as the paper's are, all with
     the same noise levels."""
-    shown = (p for p in points(rows) if not p.variant.endswith((OTHER_NOISE, OTHER_SIZE, LONGER)))
-    return [p for p in shown if facts(rows, p.variant)["trained"] == TRAINED]
+    shown = (
+        p
+        for p in locality_points(rows)
+        if not p.variant.endswith((OTHER_NOISE, OTHER_SIZE, LONGER))
+    )
+    return [p for p in shown if variant_facts_of(rows, p.variant)["trained"] == TRAINED]
 
 
 def correlation(some: list[Point]) -> float:

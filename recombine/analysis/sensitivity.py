@@ -4,7 +4,7 @@ from functools import cache
 
 from recombine.analysis.claims import Assessment, Claim, assess
 from recombine.analysis.frames import pl
-from recombine.analysis.levels import LEARNED, PROBES, means, probe_of, trusted
+from recombine.analysis.levels import LEARNED, PROBES, is_trusted, means, probe_of
 from recombine.analysis.table import Table
 
 GIVEN = ("supported", "partly supported", "inconclusive", "contradicted")
@@ -16,7 +16,7 @@ def by_probe(
     """Of each claim the verdict by every other probe that is right on real pictures. Nothing where
     there is no verdict, or where it does not depend on the primary probe."""
     mine = probe_of(rows)
-    swapped = {p: _primary(rows, p, mine) for p in PROBES if p != mine and trusted(rows, p)}
+    swapped = {p: _primary(rows, p, mine) for p in PROBES if p != mine and is_trusted(rows, p)}
     hit = (pl.col("kind") == "accuracy") & (pl.col("probe") == mine)
     blind = (
         rows.with_columns(joint=pl.when(hit).then(0.0).otherwise(pl.col("joint")))

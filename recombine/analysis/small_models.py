@@ -6,7 +6,7 @@ from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, claim
 from recombine.analysis.levels import gain_of, gains, has_learned
 from recombine.analysis.optimizers import FAMILIES
-from recombine.analysis.paper_probe import PAPER, beside, with_paper_probe
+from recombine.analysis.paper_probe import PAPER, paper_numbers, with_paper_probe
 from recombine.analysis.repair import FAST, PAPERS, spreads
 from recombine.analysis.single_runs import by_seed
 from recombine.analysis.table import Table
@@ -36,7 +36,7 @@ def small_families_in_order(rows: Table) -> Finding:
         *(gain_of(rows, f, "maskgit", least, probe=PAPER) for f, least in leads.items()),
         *(has_learned(rows, f, SEEN, PAPER) for f in FAMILIES),
     )
-    shown = beside(rows, {f: LATE[f] for f in FAMILIES})
+    shown = paper_numbers(rows, {f: LATE[f] for f in FAMILIES})
     shown |= by_other_probes(rows, *((f, "maskgit") for f in leads))
     return Finding(parts, shown | by_seed(rows, *FAMILIES) | by_factor(rows, *FAMILIES))
 
@@ -53,7 +53,7 @@ def small_maskgit_repaired(rows: Table) -> Finding:
         gain_of(rows, REPAIRED, PLAIN, GAIN, probe=PAPER),
         *(has_learned(rows, v, SEEN, PAPER) for v in both),
     )
-    shown = beside(rows, dict(zip(both, PAPERS.values(), strict=True)))
+    shown = paper_numbers(rows, dict(zip(both, PAPERS.values(), strict=True)))
     shown |= by_other_probes(rows, (REPAIRED, PLAIN))
     shown |= by_seed(rows, *both) | by_factor(rows, *both) | spreads(rows, REPAIRED)
     return Finding(parts, shown)

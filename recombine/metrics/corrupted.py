@@ -58,7 +58,7 @@ def spoiled(
     return made.gather(0, which[None].expand(1, *images.shape))[0].clamp(0, 1)
 
 
-def worn(
+def slightly_degraded(
     images: Float[Tensor, "b c h w"], other: Float[Tensor, "b c h w"], rng: torch.Generator
 ) -> Float[Tensor, "b c h w"]:
     """Good pictures as a model may draw them: a tinge of another one, a little faint, a little

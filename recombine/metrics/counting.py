@@ -205,7 +205,9 @@ def _up_to(rows: Iterable[dict[str, Any]], good: Callable[[dict[str, Any]], bool
     return reached
 
 
-def shown(seen: View, present: Bool[Tensor, "b k"], least: float = SHOWN) -> tuple[Layout, Layout]:
+def visible_and_hidden(
+    seen: View, present: Bool[Tensor, "b k"], least: float = SHOWN
+) -> tuple[Layout, Layout]:
     """The locations of the visible objects of rendered pictures, and of those that are hidden
     behind others."""
     whole = seen.whole.sum((2, 3))
@@ -238,7 +240,9 @@ def real_counts(
         parts = []
         for scene in real_scenes(world, k, count, device).split(CHUNK):
             seen = world.render(scene)
-            parts.append(tally(detect(seen.images), *shown(seen, scene.present, least), radius))
+            parts.append(
+                tally(detect(seen.images), *visible_and_hidden(seen, scene.present, least), radius)
+            )
         rows.append(
             {
                 "kind": "detector",

@@ -65,7 +65,7 @@ def cut(
     return torch.where(kept[:, None], images, without), present
 
 
-def worn(
+def with_faults(
     world: Scenes, scene: Scene, share: float, rng: torch.Generator
 ) -> tuple[Float[Tensor, "b c h w"], Scene]:
     """Pictures of scenes, so many of them with faults of all kinds, and the scenes as they are to

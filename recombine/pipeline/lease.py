@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.config import UsageError
-from recombine.files import beside, sweep
+from recombine.files import sweep, temporary_path
 
 BEAT = 2.0
 """Seconds between heartbeats."""
@@ -146,7 +146,7 @@ def _newest(folder: Path, name: str) -> int:
 
 def _rewrite(path: Path, text: str) -> None:
     """A heartbeat: whole, since a watcher may be reading it."""
-    beat = beside(path)
+    beat = temporary_path(path)
     try:
         beat.write_text(text)
         os.replace(beat, path)
@@ -157,7 +157,7 @@ def _rewrite(path: Path, text: str) -> None:
 def _create(path: Path, text: str) -> bool:
     """Whether this process was the one to create the file. Written aside and linked, so it is never
     seen empty. FileNotFoundError where the folder was removed meanwhile."""
-    aside = beside(path)
+    aside = temporary_path(path)
     try:
         aside.write_text(text)
         os.link(aside, path)

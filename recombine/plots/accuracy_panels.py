@@ -4,7 +4,7 @@ variants one below the other."""
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recombine.analysis.levels import Curve, curve, late, level_name, seeds_of
+from recombine.analysis.levels import Curve, curve, late_mean, level_name, seeds_of
 from recombine.analysis.table import Table
 from recombine.plots.style import BESIDE, GREY, LEVELS, Figure, canvas, display, seed_lines
 
@@ -59,7 +59,7 @@ def curves_of(rows: Table, line: Line) -> list[Curve]:
 
 def late_values(rows: Table, line: Line) -> list[float]:
     """The late mean of each seed; nothing where it was not measured."""
-    return [late(points) for points in curves_of(rows, line)]
+    return [late_mean(points) for points in curves_of(rows, line)]
 
 
 def panels(

@@ -16,9 +16,9 @@ from recombine.analysis.circuits import (
     agreement,
     circuit_size,
     overlap_table,
+    paired_seeds,
     pairs_of,
     papers,
-    seeds_of,
 )
 from recombine.analysis.table import Table
 from recombine.metrics.circuits import chance
@@ -164,7 +164,7 @@ def paper_pairs(axis: Any) -> None:
 
 
 def attributions(rows: Table, folder: Path) -> Figure:
-    seed = seeds_of(rows)[0]
+    seed = paired_seeds(rows)[0]
     figure = Figure(
         "attribution",
         "Attribution against ablation",

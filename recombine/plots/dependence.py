@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from recombine.analysis.condition_dependence import MEASURES, Point, at_the_end, points
+from recombine.analysis.condition_dependence import MEASURES, Point, at_the_end, dependence_points
 from recombine.analysis.table import Table
 from recombine.plots.style import BESIDE, Figure, canvas, colors_of, display
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     """Nothing where it was not measured."""
-    measured = points(rows)
+    measured = dependence_points(rows)
     return [scatter(measured, folder)] if measured else []
 
 

@@ -12,10 +12,10 @@ from recombine.analysis.circuits import (
     THRESHOLDS,
     VARIANTS,
     WORDS,
+    accuracy_drops,
     factors_of,
-    falls,
     head_table,
-    seeds_of,
+    paired_seeds,
     shares,
     sweep,
     threshold,
@@ -27,7 +27,9 @@ from recombine.plots.style import BESIDE, CYCLE, FAMILY, GREY, INK, Figure, canv
 COLORS = {"maskgit": FAMILY["maskgit"], "jepa": FAMILY["jepa"]}
 
 
-def beside(axis: Any, heights: dict[str, Float[Tensor, "seeds n"]], width: float = 0.38) -> None:
+def paired_bars(
+    axis: Any, heights: dict[str, Float[Tensor, "seeds n"]], width: float = 0.38
+) -> None:
     """A bar per variant and place, every seed a dot on it."""
     for i, (v, each) in enumerate(heights.items()):
         x = torch.arange(each.shape[1]) + (i - 0.5) * width
@@ -52,8 +54,8 @@ def polysemantic_layers(rows: Table, folder: Path) -> Figure:
     with canvas(
         folder, figure, 1, 2, size=(9.6, 3.4), sharey=True, width_ratios=(max(layers, 4), 12)
     ) as (left, right):
-        beside(left, each)
-        beside(right, {v: torch.tensor([PAPER_HEADS[v]]) for v in VARIANTS})
+        paired_bars(left, each)
+        paired_bars(right, {v: torch.tensor([PAPER_HEADS[v]]) for v in VARIANTS})
         for axis, title, count in ((left, "here", layers), (right, "paper", 12)):
             axis.set(title=title, xlabel="layer", ylim=(0, 1.02))
             axis.set_xticks(range(count))
@@ -102,8 +104,8 @@ def lines(
 
 
 def cut_heads(rows: Table, folder: Path) -> Figure:
-    seed, factors = seeds_of(rows)[0], factors_of(rows)
-    fall = {v: falls(rows, v)[:, 0] for v in VARIANTS}
+    seed, factors = paired_seeds(rows)[0], factors_of(rows)
+    fall = {v: accuracy_drops(rows, v)[:, 0] for v in VARIANTS}
     most = max(0.05, *(float(f.max()) for f in fall.values()))
     figure = Figure(
         "heads",

@@ -10,11 +10,11 @@ from matplotlib import colormaps
 from recombine.analysis.scenes import (
     PAPER,
     criterion,
-    facts,
     last,
     numbers_of,
     reached,
     share_at,
+    variant_facts_of,
 )
 from recombine.analysis.table import Table
 from recombine.metrics.intervals import wilson
@@ -84,7 +84,9 @@ def legend(axes: Any) -> None:
 def one_curve(axis: Any, rows: Table, variant: str) -> None:
     """The panel of one variant."""
     column, ink, numbers = criterion(rows, variant), color(variant), numbers_of(rows)
-    axis.axvspan(0.5, facts(rows, variant)["trained"] + 0.5, color=GREY, alpha=0.13, lw=0)
+    axis.axvspan(
+        0.5, variant_facts_of(rows, variant)["trained"] + 0.5, color=GREY, alpha=0.13, lw=0
+    )
     axis.axhline(0.5, color=GREY, lw=0.7, ls=(0, (1, 2)))
     real = rows.where(kind="real").by("locations")
     dashed = {"color": GREY, "lw": 1.1, "ls": "--", "label": "real pictures"}
@@ -157,7 +159,9 @@ def lengths(rows: Table, folder: Path) -> Figure:
 
 def by_experiment(axis: Any, rows: Table, main: list[str]) -> None:
     top = numbers_of(rows)[-1]
-    axis.axvspan(0, max(facts(rows, v)["trained"] for v in main), color=GREY, alpha=0.13, lw=0)
+    axis.axvspan(
+        0, max(variant_facts_of(rows, v)["trained"] for v in main), color=GREY, alpha=0.13, lw=0
+    )
     for y, variant in enumerate(main):
         values, ink = list(reached(rows, variant).values()), color(variant)
         axis.barh(y, fmean(values), height=0.5, color=ink, alpha=0.35)

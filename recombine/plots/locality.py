@@ -12,7 +12,7 @@ from recombine.analysis.scenes import (
     able,
     correlation,
     last,
-    points,
+    locality_points,
     usual,
 )
 from recombine.analysis.table import NotMeasured, Table
@@ -45,7 +45,7 @@ def scatter(rows: Table, folder: Path) -> Figure:
         "same noise levels. Points are moved a little up or down so that they do not cover each "
         "other.",
     )
-    shown = points(rows)
+    shown = locality_points(rows)
     variants = [v for v in in_order(rows) if v in {p.variant for p in shown}]
     with canvas(folder, figure, size=(7.4, 4.4)) as axis:
         for i, variant in enumerate(variants):

@@ -24,7 +24,7 @@ SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 CORNER = {"fontsize": 8, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
 
 
-def shown(rows: Table) -> list[str]:
+def shown_backgrounds(rows: Table) -> list[str]:
     """The sums that were tried."""
     return [name for name in NAMES if rows.where(kind="added", variant=name)]
 
@@ -54,7 +54,7 @@ def backgrounds(rows: Table, folder: Path) -> Figure:
         "how many objects there are; dotted, as many as locations. Thin lines are seeds.",
     )
     with canvas(folder, figure, 1, 3, size=(12.5, 3.2)) as axes:
-        for variant in shown(rows):
+        for variant in shown_backgrounds(rows):
             style = {"ls": "-" if variant in MODELS else "--", "label": NAMES[variant]}
             columns = (criterion(rows, variant), "recall", "total")
             for axis, column in zip(axes, columns, strict=True):
@@ -105,7 +105,7 @@ def leakage(rows: Table, folder: Path) -> Figure:
         "much guidance. Means over seeds.",
     )
     with canvas(folder, figure, 1, 2, size=(9.5, 3.2)) as axes:
-        for variant in shown(rows):
+        for variant in shown_backgrounds(rows):
             sigma, own, leak = means(rows.where(kind="leakage", variant=variant))
             style = {"color": COLORS[variant], "ls": "-" if variant in MODELS else "--"}
             axes[0].plot(sigma, leak, marker="o", ms=3, label=NAMES[variant], **style)
@@ -144,5 +144,7 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
         "a prompted location: green where an object was located, red where none was.",
     )
     numbers = numbers_of(rows, "added")
-    sheets = {v: (run_sheet(rows, v, folder, "added", "added"), numbers) for v in shown(rows)}
+    sheets = {
+        v: (run_sheet(rows, v, folder, "added", "added"), numbers) for v in shown_backgrounds(rows)
+    }
     return strips(folder, figure, sheets, SHOWN)

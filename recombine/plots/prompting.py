@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from recombine.analysis.concepts import Outcome, begins, by_masked_share, late, smoothed
+from recombine.analysis.concepts import Outcome, begins, by_masked_share, late_mean, smoothed
 from recombine.analysis.prompted import Prompted, prompted_runs
 from recombine.analysis.table import Table
 from recombine.plots.log_axes import log_ticks
@@ -172,7 +172,8 @@ def masked(lines: dict[str, list[Outcome]], folder: Path) -> Figure:
                     left, right, o, matplotlib.colormaps["plasma"](0.85 * i / max(1, len(line) - 1))
                 )
             means = [
-                sum(late(c.factors["color"]) for c in o.runs.values()) / len(o.runs) for o in line
+                sum(late_mean(c.factors["color"]) for c in o.runs.values()) / len(o.runs)
+                for o in line
             ]
             right.plot([o.facts["masked"] for o in line], means, color=CYCLE[7], zorder=0)
             left.set(
@@ -196,5 +197,5 @@ def one_share(left: Any, right: Any, o: Outcome, ink: Any) -> None:
         left.plot(
             c.steps[begin:], smoothed(c.factors["color"])[begin:], color=ink, lw=0.5, alpha=0.4
         )
-    ends = [late(c.factors["color"]) for c in runs]
+    ends = [late_mean(c.factors["color"]) for c in runs]
     right.plot([o.facts["masked"]] * len(ends), ends, "o", ms=4, color=ink)

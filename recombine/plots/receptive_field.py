@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from recombine.analysis.receptive_field import bases_of, fullness, many, missed, reaches_of
-from recombine.analysis.scenes import facts, last, numbers_of, reached
+from recombine.analysis.scenes import last, numbers_of, reached, variant_facts_of
 from recombine.analysis.table import Table
 from recombine.plots.scene_pictures import color, run_sheet, shape, strips, title
 from recombine.plots.style import GREY, Figure, canvas
@@ -52,7 +52,7 @@ def lengths(axis: Any, rows: Table, base: str) -> None:
     axis.plot(list(each), [fmean(v) for v in each.values()], label=title(base), **style)
     for r, values in each.items():
         axis.plot([r] * len(values), values, shape(base), color=ink, ms=5)
-    trained = facts(rows, next(iter(variants.values())))["trained"]
+    trained = variant_facts_of(rows, next(iter(variants.values())))["trained"]
     axis.axhline(trained, color=GREY, lw=0.8, ls=":")
     axis.set(ylabel="K_max", ylim=(-0.2, numbers_of(rows)[-1] + 0.5))
 
@@ -61,7 +61,7 @@ def false_positives(axis: Any, rows: Table) -> None:
     """Only where training conditions on all objects is a further one an error."""
     for base in bases_of(rows):
         variants = reaches_of(rows, base)
-        about = facts(rows, next(iter(variants.values())))
+        about = variant_facts_of(rows, next(iter(variants.values())))
         if about["strict"]:
             few = [k for k in numbers_of(rows) if k <= 2 * about["trained"]]
             each = {

@@ -7,10 +7,10 @@ from recombine.analysis.levels import (
     PROBES,
     accuracy,
     interpolation_curve,
-    late,
+    is_trusted,
+    late_mean,
     level_name,
     probe_of,
-    trusted,
 )
 from recombine.analysis.table import Table
 from recombine.plots.accuracy_panels import (
@@ -59,7 +59,7 @@ def probes_of(rows: Table) -> list[str]:
     """The open-set probe, the CNN probe, the oracle, and the linear probe where it is right on real
     pictures."""
     names = {r["probe"] for r in rows.where(kind="accuracy")}
-    shown = ("open-set", "cnn", *(["linear"] if trusted(rows, "linear") else []), "oracle")
+    shown = ("open-set", "cnn", *(["linear"] if is_trusted(rows, "linear") else []), "oracle")
     return [name for name in shown if name in names] or sorted(names)
 
 
@@ -134,7 +134,7 @@ def ends(rows: Table, folder: Path, figure: Figure, lines: dict[str, dict[str, s
             last: dict[str, tuple[float, str]] = {}
             for i, (line, variants) in enumerate(lines.items()):
                 known = [t for t in ticks if t in variants]
-                values = [accuracy(rows, variants[t], 2, late, probe) for t in known]
+                values = [accuracy(rows, variants[t], 2, late_mean, probe) for t in known]
                 at = [ticks.index(t) + 0.03 * (i - (len(lines) - 1) / 2) for t in known]
                 axis.plot(at, [v.value for v in values], color=colors[line])
                 for x, value in zip(at, values, strict=True):

@@ -22,7 +22,7 @@ from recombine.metrics.detector import (
     target,
 )
 from recombine.metrics.heat import heat_loss
-from recombine.metrics.worn import cut, seamed, shifted, worn
+from recombine.metrics.worn import cut, seamed, shifted, with_faults
 from recombine.nets.unfilled import COPIES, Unfilled
 from recombine.pipeline.job import Task, Work
 from recombine.rng import seeded
@@ -52,7 +52,7 @@ class DetectorRun(Task):
     world: Scenes
     width: int = 48
     noise: float = 0.04
-    worn: float = 0.5
+    with_faults: float = 0.5
     train: TrainConfig = field(default_factory=TrainConfig)
     seed: int = 0
     version: int = field(default=DETECTOR_VERSION, metadata=ALWAYS)
@@ -94,7 +94,7 @@ class DetectorRun(Task):
         def batch(step: int) -> tuple[Tensor, Tensor]:
             rng, first = seeded(self.seed, "detector", step, device=device), step % BLOCK * size
             scene = placed(step // BLOCK).take(slice(first, first + size))
-            images, counted = worn(world, scene, self.worn, rng)
+            images, counted = with_faults(world, scene, self.worn, rng)
             return noisy(images, self.noise, rng), target(world, counted)
 
         train(

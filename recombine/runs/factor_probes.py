@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from recombine.config import ALWAYS, UsageError, config
-from recombine.metrics.corrupted import spoiled, worn
+from recombine.metrics.corrupted import slightly_degraded, spoiled
 from recombine.metrics.factor_probe import CHANGES, NEVER, FactorNets, FactorProbe, changed, fitted
 from recombine.metrics.intervals import wilson
 from recombine.metrics.probes import Probe
@@ -183,7 +183,7 @@ class Trainer:
             rng = seeded(task.seed, "factor probe", step, device=self.device)
             images, index = data.draw(task.batch, rng)
             seen = {c: changed(images, c, rng) for c in dict.fromkeys((*choice, CHANGES[0]))}
-            shown = {c: worn(some, some.roll(1, 0), rng) for c, some in seen.items()}
+            shown = {c: slightly_degraded(some, some.roll(1, 0), rng) for c, some in seen.items()}
             losses = [
                 F.cross_entropy(net.one(k, shown[c]), index[:, k]) for k, c in enumerate(choice)
             ]
@@ -199,7 +199,7 @@ class Trainer:
         """One half good, the other corrupted with the help of another combination."""
         half = len(images) // 2
         other = images.roll(half, 0)
-        good, bad = worn(images, other, rng)[:half], spoiled(images, other, rng)[half:]
+        good, bad = slightly_degraded(images, other, rng)[:half], spoiled(images, other, rng)[half:]
         is_bad = torch.arange(2 * half, device=self.device) >= half
         logit = net.one(self.factors, torch.cat((good, bad)))[:, 0]
         return F.binary_cross_entropy_with_logits(logit, is_bad.float())

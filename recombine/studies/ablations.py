@@ -25,7 +25,7 @@ from recombine.analysis.levels import (
     PROBES,
     at_level,
     gain_of,
-    late,
+    late_mean,
     measured,
     per_seed,
     same_seeds,
@@ -97,7 +97,7 @@ def settings(scale: Scale) -> Ablations:
     return Ablations(objectives.settings(scale).recipe)
 
 
-def beside(rows: Table, *ablations: str, probe: str | None = None) -> Measured:
+def context_numbers(rows: Table, *ablations: str, probe: str | None = None) -> Measured:
     """Both families at level 2, with what stands beside a claim."""
     return measured(rows, {name_of(f, a): None for a in ablations for f in FAMILIES}, probe)
 
@@ -117,13 +117,13 @@ def labels_decide(rows: Table) -> Finding:
     known = rows.where(kind="accuracy").unique("probe")
     probes = [p for p in ("oracle", "cnn") if p in known]
     shown = {f"reversal, {PROBES[p]}": reversal(rows, p).value for p in probes}
-    return Finding(parts, beside(rows, "base", "classes") | shown)
+    return Finding(parts, context_numbers(rows, "base", "classes") | shown)
 
 
 def reversal(rows: Table, probe: str | None = None) -> Estimate:
     """How much further DiT is ahead of MaskGIT at level 2 with values than with classes."""
     names = [name_of(f, a) for a in ("base", "classes") for f in ("dit", "maskgit")]
-    values = [per_seed(rows, name, 2, late, probe) for name in names]
+    values = [per_seed(rows, name, 2, late_mean, probe) for name in names]
     same_seeds(*values)
     return rate_difference_of_differences(*(list(v.values()) for v in values))
 
@@ -135,7 +135,7 @@ def rest_does_not_help(rows: Table) -> Finding:
     Expected: level 2 of MaskGIT <= 0.3 with each of them; late means, open-set probe"""
     changes = ("longer", "small", "cool")
     parts = tuple(at_level(rows, name_of("maskgit", a), 2, high=0.3) for a in changes)
-    return Finding(parts, beside(rows, "base", "longer", "small"))
+    return Finding(parts, context_numbers(rows, "base", "longer", "small"))
 
 
 STUDY = Study(

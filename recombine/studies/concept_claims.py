@@ -12,9 +12,9 @@ from recombine.analysis.concept_order import (
 from recombine.analysis.concepts import (
     by_masked_share,
     dips,
-    falls,
+    distance_descents,
     halfway,
-    late,
+    late_mean,
     main_line,
     outcomes,
     ratio,
@@ -58,7 +58,7 @@ def accuracy_dips(rows: Table) -> Finding:
         each, at = list(dips(o).values()), f"color {o.facts['color_signal']:g}"
         parts.append(Part(f"fall, {at}", probability([d.depth for d in each]), 0.1, 1.0))
         parts.append(Part(f"then, {at}", probability([d.after for d in each]), 0.5, 1.0))
-        twice = [falls(c)[0] >= 2 for c in o.runs.values()]
+        twice = [distance_descents(c)[0] >= 2 for c in o.runs.values()]
         dipped = sum(d.depth >= 0.1 and d.after > 0.5 for d in each)
         measured |= {
             f"{at}: high": fmean(d.high for d in each),
@@ -200,7 +200,7 @@ def masking_bends_back(rows: Table) -> Finding:
         raise NotMeasured("no masked captions, or none to compare them with")
     parts, blues, times = [], {}, {}
     for given, line in lines.items():
-        blue = [[clipped(late(c.factors["color"])) for c in o.runs.values()] for o in line]
+        blue = [[clipped(late_mean(c.factors["color"])) for c in o.runs.values()] for o in line]
         steps = [o.capped_times("color") for o in line]
         falls_by = [rate_difference(a, b) for a, b in zip(blue, blue[1:], strict=False)]
         slows_by = [ratio(b, a) for a, b in zip(steps, steps[1:], strict=False)]

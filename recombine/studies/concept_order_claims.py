@@ -7,7 +7,7 @@ from statistics import fmean
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.concept_order import (
     by_net,
-    flips,
+    flip_ratios,
     lead,
     powers,
     predicted_lead,
@@ -72,7 +72,7 @@ def order_flips(rows: Table) -> Finding:
         parts.append(Part(f"{net}: lead of colour, {world(surest[-1])}", mean(color), low=0.0))
         first = sum(lead(o) > 0 for o in some)
         measured |= {f"{net}: worlds": len(some), f"{net}: color first in": first}
-        measured |= flips(net, some)
+        measured |= flip_ratios(net, some)
         measured |= {f"{net}: orders right, {s}": right_orders(some, s) for s in SPACES}
     return Finding(tuple(parts), measured)
 

@@ -94,7 +94,7 @@ def jobs(settings: Jitter, seeds: int) -> list[Job]:
     return seed_by_seed(model_jobs(settings.variants(), seeds))
 
 
-def beside(rows: Table, *families: Family, labels: Labels = "values") -> Measured:
+def context_numbers(rows: Table, *families: Family, labels: Labels = "values") -> Measured:
     """Late means at level 2 with every amount, by the CNN probe too, which refuses no picture; seen
     accuracy; and what the oracle reads with wide jitter."""
     names = [name_of(f, a, labels) for f in families for a in AMOUNTS]
@@ -117,7 +117,7 @@ def dit_gains(rows: Table) -> Finding:
     open-set probe"""
     none, usual, wide = (name_of("dit", a) for a in AMOUNTS)
     steps = (gain_of(rows, usual, none, 0.0), gain_of(rows, wide, usual, 0.0))
-    return Finding((gain_of(rows, wide, none, 0.3), *steps), beside(rows, "dit"))
+    return Finding((gain_of(rows, wide, none, 0.3), *steps), context_numbers(rows, "dit"))
 
 
 @claim("B18")
@@ -130,7 +130,7 @@ def all_compose(rows: Table) -> Finding:
     for family in FAMILIES:
         wide, none = name_of(family, "wide"), name_of(family, "none")
         parts += [gain_of(rows, wide, none, 0.2), at_level(rows, wide, 2, low=0.5)]
-    return Finding(tuple(parts), beside(rows, *FAMILIES))
+    return Finding(tuple(parts), context_numbers(rows, *FAMILIES))
 
 
 @claim("B19")
@@ -142,7 +142,7 @@ def values_lead(rows: Table) -> Finding:
     maskgit = name_of("maskgit", "wide")
     others = [name_of(f, "wide") for f in ("dit", "mar", "givt")]
     parts = tuple(gain_of(rows, name, maskgit, 0.1) for name in others)
-    return Finding(parts, beside(rows, *FAMILIES))
+    return Finding(parts, context_numbers(rows, *FAMILIES))
 
 
 @claim("B40", deviations=(WHOLE,))
@@ -153,7 +153,7 @@ def jitter_teaches_classes_too(rows: Table) -> Finding:
     open-set probe"""
     ends = [[name_of(f, a, "classes") for a in ("wide", "none")] for f in FAMILIES]
     parts = tuple(gain_of(rows, *pair, 0.2) for pair in ends)
-    return Finding(parts, beside(rows, *FAMILIES, labels="classes"))
+    return Finding(parts, context_numbers(rows, *FAMILIES, labels="classes"))
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from recombine.analysis.claims import Finding, Measured, Part, claim
 from recombine.analysis.concept_order import shared
-from recombine.analysis.concepts import late, ratio
+from recombine.analysis.concepts import late_mean, ratio
 from recombine.analysis.estimates import mean, rate, rate_difference
 from recombine.analysis.learning_order import World, by_masked_share, grid, worlds
 from recombine.analysis.table import NotMeasured, Table
@@ -118,7 +118,7 @@ def masking_bends_back(rows: Table) -> Finding:
     T_color within a factor 1.5 of the published one; CNN probe"""
     found = worlds(rows)
     line = by_masked_share(found)
-    blue = [[late(run.accuracy["color"]) for run in w.runs.values()] for w in line]
+    blue = [[late_mean(run.accuracy["color"]) for run in w.runs.values()] for w in line]
     times = [w.times("color") for w in line]
     steps = list(zip(blue, blue[1:], times, times[1:], strict=False))
     falls = min((rate_difference(a, b) for a, b, _, _ in steps), key=lambda e: e.value)

@@ -37,7 +37,6 @@ from recombine.analysis.scenes import (
     LONGER,
     OTHER_SIZE,
     difference,
-    facts,
     k_estimate,
     lengths,
     most_prompted,
@@ -45,7 +44,8 @@ from recombine.analysis.scenes import (
     recall_apart,
     require_one_object,
     require_prompts,
-    trusted,
+    require_trusted,
+    variant_facts_of,
 )
 from recombine.analysis.table import NotMeasured, Table
 from recombine.pipeline.job import Job
@@ -96,7 +96,7 @@ def forms(rows: Table, variant: str) -> list[str]:
 
 
 def reaches_at_least(rows: Table, variant: str, least: int) -> Finding:
-    run = forms(trusted(rows), variant)
+    run = forms(require_trusted(rows), variant)
     parts = []
     for name in run:
         require_prompts(rows, least, name)
@@ -114,7 +114,7 @@ def control_fails(rows: Table) -> Finding:
 
 def stays_at_most(rows: Table, variant: str, most: int) -> Finding:
     """A model that does not place a single object fails for want of training: not measured."""
-    require_prompts(trusted(rows), most + 1, variant)
+    require_prompts(require_trusted(rows), most + 1, variant)
     require_one_object(rows, variant)
     k = k_estimate(reached(rows, variant), most_prompted(rows, variant))
     part = Part(f"K_max of {variant}", k, high=most + 0.5)
@@ -130,7 +130,7 @@ def locality_restores(rows: Table) -> Finding:
     run = was_run(rows, *others)
     parts = list(restored.parts)
     for name in run:
-        values, trained = reached(rows, name), facts(rows, name)["trained"]
+        values, trained = reached(rows, name), variant_facts_of(rows, name)["trained"]
         beyond = difference(values, dict.fromkeys(values, float(trained)), resolution=1)
         title = f"K_max of {name}, beyond the {trained} in training"
         parts.append(Part(title, beyond, BEYOND - 0.5))
@@ -140,7 +140,7 @@ def locality_restores(rows: Table) -> Finding:
 def number_or_crowd(rows: Table) -> Finding:
     """How much recall falls from two or three locations to nine or more, among locations that are
     far from each other."""
-    trusted(rows)
+    require_trusted(rows)
     measured: Measured = {}
     parts = []
     for variant in ("exp2L", "exp3L", "exp1", "exp2", "exp3"):

@@ -21,9 +21,9 @@ from recombine.analysis.scenes import (
     difference,
     last,
     locality,
-    points,
+    locality_points,
+    require_trusted,
     rising_together,
-    trusted,
     usual,
 )
 from recombine.analysis.table import NotMeasured, Table
@@ -87,7 +87,7 @@ def at_the_ends(rows: Table, more: str, less: str) -> Measured:
 def locality_correlates(rows: Table) -> Finding:
     """Over the experiments trained on one to three objects, as the paper's, from the checkpoint on
     at which a run places one object; other choices of points stand beside it."""
-    some = able(usual(trusted(rows)))
+    some = able(usual(require_trusted(rows)))
     if len(some) < POINTS:
         raise NotMeasured(f"{len(some)} points; {POINTS} are needed")
     by_seed = correlation_by_seed(some)
@@ -100,7 +100,7 @@ def locality_correlates(rows: Table) -> Finding:
         "at the end alone": list(ends.values()),
         "locality learned, not built in": [p for p in some if "L" not in p.variant],
         "all checkpoints": usual(rows),
-        "all checkpoints and training sets": points(rows),
+        "all checkpoints and training sets": locality_points(rows),
     }
     for name, each in chosen.items():
         try:

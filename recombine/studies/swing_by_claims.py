@@ -102,7 +102,7 @@ def t4(rows: Table) -> Finding:
     law = math.sqrt(0.05**2 + 1.5)
     checks, measured = [], {"flip_law": law}
     for model in ("one layer", "two layers"):
-        at = flips(some(rows, kind="t4", model=model))
+        at = flip_steps(some(rows, kind="t4", model=model))
         checks.append(Check(f"one flip, {model}", len(at) == 1 and abs(at[0] - law) < 0.005))
         measured[f"flips_{model.replace(' ', '_')}"] = len(at)
         if len(at) == 1:
@@ -110,7 +110,7 @@ def t4(rows: Table) -> Finding:
     return Finding(tuple(checks), measured)
 
 
-def flips(sweep: Table) -> list[float]:
+def flip_steps(sweep: Table) -> list[float]:
     """The sigma1 at which the order of the concepts changes, between two steps of the sweep."""
     line = sorted(sweep, key=lambda r: r["sigma1"])
     at = []

@@ -57,10 +57,10 @@ def passed(solids: Solids, point: Vec, spot: Vec) -> Float[Tensor, "b p s"]:
 
 def openness(solids: Solids, point: Vec, facing: Vec) -> Float[Tensor, "b p s"]:
     """How much of the light from all around gets past the solids."""
-    return beside(*crossed(solids, point, facing)).prod(1)
+    return nearby_occlusion(*crossed(solids, point, facing)).prod(1)
 
 
-def beside(solid: Solids, point: Vec, facing: Vec) -> Tensor:
+def nearby_occlusion(solid: Solids, point: Vec, facing: Vec) -> Tensor:
     """How much of the light from all around gets past a solid, taken for a ball. It reaches a few
     radii."""
     away = solid.middle.minus(point)

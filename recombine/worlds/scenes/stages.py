@@ -17,8 +17,8 @@ from recombine.worlds.scenes.shade import (
     FLOOR,
     Surface,
     ambient,
-    beside,
     gloss,
+    nearby_occlusion,
     openness,
     passed,
     surface,
@@ -119,7 +119,7 @@ def finish(
     seen = plain(mirror)
     if second is not None:
         there, fade = second_surface(solids, at.point, mirror, second)
-        dim = beside(at.solid, there.point, there.facing)
+        dim = nearby_occlusion(at.solid, there.point, there.facing)
         light = lit(there, shot, Free(dim, (dim,) * len(LAMPS)))
         seen = Vec(*(c * l + fade * (SKY - c * l) for c, l in zip(there.color, light, strict=True)))
     rim = (1 + view.dot(at.facing)).clamp(0, 1) ** 5
