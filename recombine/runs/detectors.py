@@ -52,7 +52,7 @@ class DetectorRun(Task):
     world: Scenes
     width: int = 48
     noise: float = 0.04
-    with_faults: float = 0.5
+    worn: float = 0.5
     train: TrainConfig = field(default_factory=TrainConfig)
     seed: int = 0
     version: int = field(default=DETECTOR_VERSION, metadata=ALWAYS)
