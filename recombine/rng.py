@@ -4,6 +4,8 @@ same numbers."""
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -14,3 +16,12 @@ def seeded(*key: str | int, device: torch.device | str = "cpu") -> torch.Generat
     name = json.dumps(key, separators=(",", ":"))
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") & (2**63 - 1)
     return torch.Generator(device=device).manual_seed(number)
+
+
+@contextmanager
+def initial_weights(seed: int) -> Iterator[None]:
+    """The first weights of networks built inside follow from the seed. PyTorch's layers draw them
+    from its global generator, which is put back as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield

@@ -22,7 +22,7 @@ from recombine.objectives.diffusion import Diffusion
 from recombine.objectives.process import Denoiser, Schedule
 from recombine.objectives.solvers import Heun, Solver
 from recombine.pipeline.job import Task, Work
-from recombine.rng import seeded
+from recombine.rng import initial_weights, seeded
 from recombine.runs.probes import ProbeRun
 from recombine.runs.tokenizers import TokenizerRun
 from recombine.store import Row
@@ -171,8 +171,7 @@ class CaptionModel:
     @cached_property
     def net(self) -> TextUNet:
         r = self.recipe
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(r.seed)
+        with initial_weights(r.seed):
             return TextUNet(r.net, r.shape, len(VOCABULARY), LENGTH)
 
     @cached_property

@@ -15,7 +15,7 @@ from recombine.limits import check_time, check_updates
 from recombine.metrics.colour_probe import ColourNet, ColourProbe, color_row, colour_doubt, crops
 from recombine.metrics.detector import Detector, crowds, noisy
 from recombine.pipeline.job import Task, Work
-from recombine.rng import seeded
+from recombine.rng import initial_weights, seeded
 from recombine.runs.detectors import BLOCK, DetectorRun
 from recombine.runs.scene_prompts import check_room, locations_of
 from recombine.runs.scene_recipe import SceneRecipe
@@ -62,8 +62,7 @@ class ColourProbeRun(Task):
         return 5.0 * self.train.steps
 
     def net(self) -> ColourNet:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with initial_weights(self.seed):
             return ColourNet(WIDTH)
 
     def run(self, work: Work) -> None:

@@ -25,7 +25,7 @@ from recombine.metrics.heat import heat_loss
 from recombine.metrics.worn import cut, seamed, shifted, with_faults
 from recombine.nets.unfilled import COPIES, Unfilled
 from recombine.pipeline.job import Task, Work
-from recombine.rng import seeded
+from recombine.rng import initial_weights, seeded
 from recombine.runs.scene_prompts import Prompts, locations_of
 from recombine.runs.scene_recipe import DETECTOR_VERSION, SceneRecipe
 from recombine.store import Row
@@ -80,8 +80,7 @@ class DetectorRun(Task):
         return 10.0 * self.train.steps
 
     def net(self) -> DetectorNet:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with initial_weights(self.seed):
             return DetectorNet(self.world.image_shape, self.width)
 
     def run(self, work: Work) -> None:

@@ -16,7 +16,7 @@ from recombine.metrics.factor_probe import CHANGES, NEVER, FactorNets, FactorPro
 from recombine.metrics.intervals import wilson
 from recombine.metrics.probes import Probe
 from recombine.pipeline.job import Task, Work
-from recombine.rng import seeded
+from recombine.rng import initial_weights, seeded
 from recombine.store import Row
 from recombine.train.loop import load_weights
 from recombine.worlds.factor_table import index_in_composition
@@ -58,8 +58,7 @@ class FactorProbeRun(Task):
             )
 
     def net(self) -> FactorNets:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with initial_weights(self.seed):
             return FactorNets(self.world.space)
 
     def run(self, work: Work) -> list[Row]:

@@ -16,7 +16,7 @@ from recombine.metrics.sheets import write_sheet
 from recombine.objectives.noising import Noising
 from recombine.objectives.process import Denoiser, Guided
 from recombine.pipeline.job import Job, Task, Work
-from recombine.rng import seeded
+from recombine.rng import initial_weights, seeded
 from recombine.runs.probes import ProbeCheck, open_probes, probe_runs
 from recombine.runs.recipe import Recipe
 from recombine.runs.tokenizers import CeilingRun, TokenizerRun, open_codec, tokenizer_runs
@@ -103,8 +103,7 @@ class Model:
     @cached_property
     def net(self) -> nn.Module:
         r = self.recipe
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(r.seed if r.start is None else r.start)
+        with initial_weights(r.seed if r.start is None else r.start):
             return r.objective.network(
                 r.net, r.conditioning, r.shape, r.world.space, self.codec.codes
             )

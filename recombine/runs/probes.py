@@ -23,7 +23,7 @@ from recombine.metrics.probes import (
     refused,
 )
 from recombine.pipeline.job import Task, Work
-from recombine.rng import seeded
+from recombine.rng import initial_weights, seeded
 from recombine.runs.factor_probes import FactorProbeRun, held_out_accuracy
 from recombine.store import Row
 from recombine.train.fit import TrainConfig
@@ -74,8 +74,7 @@ class ProbeRun(Task):
         )
 
     def net(self) -> ProbeNet:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with initial_weights(self.seed):
             return ProbeNet(self.kind, self.world.image_shape, self.world.space)
 
     def run(self, work: Work) -> None:
@@ -132,8 +131,7 @@ class PaperProbeRun(Task):
     version: int = field(default=PAPER_VERSION, metadata=ALWAYS)
 
     def net(self) -> PaperNet:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+        with initial_weights(self.seed):
             return PaperNet(self.world.image_shape, self.world.space)
 
     def run(self, work: Work) -> list[Row]:

@@ -23,7 +23,7 @@ from recombine.objectives.diffusion import Draw
 from recombine.objectives.edm import PatchDraw
 from recombine.objectives.process import Denoiser, noised
 from recombine.pipeline.job import Job, Task, Work
-from recombine.rng import seeded
+from recombine.rng import initial_weights, seeded
 from recombine.runs.detectors import DetectorCheck, DetectorRun
 from recombine.runs.scene_prompts import Prompts, check_room, locations_of, placed
 from recombine.runs.scene_recipe import SceneRecipe
@@ -131,8 +131,7 @@ class SceneModel:
     @cached_property
     def net(self) -> nn.Module:
         r = self.recipe
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(r.seed)
+        with initial_weights(r.seed):
             return r.net.build(r.layout_encoder, r.world.image_shape)
 
     @property

@@ -13,7 +13,7 @@ from recombine.config import ALWAYS, UsageError, config
 from recombine.metrics.probes import Probe, score
 from recombine.metrics.slope import Trend, enough, slope, trend
 from recombine.pipeline.job import Task, Work
-from recombine.rng import seeded
+from recombine.rng import initial_weights, seeded
 from recombine.runs.probes import open_probes, probe_runs
 from recombine.store import Row
 from recombine.tokenizers.autoencoder import Autoencoder, AutoencoderNet, codec_of
@@ -64,8 +64,7 @@ class TokenizerRun(Task):
         return self.world.render(index, rng).images
 
     def net(self) -> AutoencoderNet:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.tokenizer.seed)
+        with initial_weights(self.tokenizer.seed):
             return AutoencoderNet(self.tokenizer, self.world.image_shape[0])
 
     def run(self, work: Work) -> None:
