@@ -239,7 +239,7 @@ def test_code_in_a_folder_runs_only_where_it_is_trusted(tmp_path):
 
 def test_without_diffusers_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "diffusers", None)
-    with pytest.raises(UsageError, match=r"pip install recombine\[diffusers\]"):
+    with pytest.raises(UsageError, match=r"pip install -e '\.\[diffusers\]'"):
         sampler("nobody/nothing", TEMPLATE)
 
 

@@ -349,7 +349,7 @@ def test_hdf5_needs_its_package_and_a_file_that_can_be_read(tmp_path, monkeypatc
             len(str(refused.value)) <= len(f"{path}: is not an HDF5 file that can be read ()") + 80
         )
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with says(f"{path}: reading HDF5 needs h5py; pip install 'recombine[h5]'"):
+    with says(f"{path}: reading HDF5 needs h5py; pip install -e '.[h5]' (in the clone)"):
         open_dataset(path)
 
 
@@ -573,7 +573,7 @@ def test_the_hub_is_one_line_where_it_fails_or_is_not_there(monkeypatch):
     with says(f"hf:me/mine: cannot be loaded (gone {'x' * 95})"):
         open_dataset("hf:me/mine")
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with says("hf:me/mine: needs the package datasets; pip install 'recombine[hf]'"):
+    with says("hf:me/mine: needs the package datasets; pip install -e '.[hf]' (in the clone)"):
         open_dataset("hf:me/mine")
 
 

@@ -327,7 +327,7 @@ def test_an_unknown_engine_is_refused_with_those_there_are(tmp_path):
 @pytest.mark.parametrize(("engine", "package"), [("slurm", "submitit"), ("ray", "ray")])
 def test_a_missing_package_is_named_with_its_extra(engine, package, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    assert f"pip install recombine[{engine}]" in one_line(engine, tmp_path)
+    assert f"pip install -e '.[{engine}]'" in one_line(engine, tmp_path)
 
 
 def test_engines_are_imported_only_when_chosen():

@@ -475,6 +475,16 @@ def test_two_folders_of_one_name_do_not_share_an_evaluation(data, tmp_path, monk
     ):
         evaluated("b/samples", data, None)
     assert evaluated("b/samples", data, "b/out").folder == Path("b/out")
+    other = make(tmp_path / "other", 60, lacks=(UNSEEN,))
+    with says(
+        f"out/evaluate/samples: holds the evaluation by {data}; give --out for that by {other}"
+    ):
+        evaluated("a/samples", other, None)
+    with says(
+        "out/evaluate/samples: holds the evaluation with another split; give --out for that with "
+        "4 seen combinations"
+    ):
+        evaluated("a/samples", data, None, split="unseen: bar green; disc red")
 
 
 def test_a_probe_is_kept_for_the_next_model(data, tmp_path, monkeypatch):
@@ -623,7 +633,7 @@ def test_a_model_that_cannot_be_loaded_or_a_package_that_is_not_there_is_one_lin
     with says(f"--probe a/b: no such model here or on the hub (not found {'x' * 90})"):
         hub_probe("zero-shot:a/b", SPACE, "")
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with says("--probe a/b: needs transformers; pip install 'recombine[diffusers]'"):
+    with says("--probe a/b: needs transformers; pip install -e '.[diffusers]' (in the clone)"):
         hub_probe("classifier:a/b", SPACE, "")
 
 

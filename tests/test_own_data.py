@@ -11,8 +11,10 @@ from tiny import QUIET
 
 from recombine.analysis.table import Table
 from recombine.config import UsageError, to_json
-from recombine.metrics.factor_probe import CHANGES, changed, fitted
+from recombine.files import read_rows
+from recombine.metrics.factor_probe import CHANGES, NEVER, changed, fitted
 from recombine.overrides import override
+from recombine.pipeline.executor import obtain
 from recombine.pipeline.job import Work
 from recombine.pipeline.plan import Command, make_plans
 from recombine.rng import seeded
@@ -151,11 +153,20 @@ def test_what_validates_a_probe_neither_trained_it_nor_chose_its_settings(own, m
     fresh = data.where(data.among([(1, 1)]))
     assert rows[0]["n"] == len(fresh.factors)
     assert rows[0]["fresh"]
-    assert rows[0]["rejects"] is trainer.rejects
     deciding, aside = choosing[0], choosing[1]
     assert not deciding.among([(1, 1)]).any()
     known = {tuple(p.flatten().tolist()) for p in met[0].images}
     assert not known & {tuple(p.flatten().tolist()) for p in aside.images}
+
+
+def test_a_probe_that_rejects_what_it_was_trained_on_rejects_nothing(own, tmp_path, monkeypatch):
+    """Of 24 pictures such a network once rejected every fourth, and nothing could be evaluated."""
+    for share, rejects in ((factor_probes.REFUSES, True), (0.25, False)):
+        monkeypatch.setattr(factor_probes, "refused", lambda net, images, share=share: share)
+        probe = obtain(FactorProbeRun(Folder.open(own), steps=2), tmp_path / str(share), QUIET)
+        assert (float(probe.net.threshold) < NEVER) is rejects
+        (rows,) = (tmp_path / str(share) / "runs").glob("*/rows.jsonl")
+        assert {row["rejects"] for row in read_rows(rows)} == {rejects}
 
 
 def test_a_probe_learns_from_a_bounded_number_of_pictures_of_each_combination(own, monkeypatch):

@@ -340,6 +340,18 @@ def rows_of(out: Path) -> dict[str, bytes]:
     return {p.parent.name: p.read_bytes() for p in sorted(out.glob("runs/*/rows.jsonl"))}
 
 
+def test_a_study_imports_what_lies_beside_it_and_has_a_name_of_its_own(study, tmp_path):
+    (tmp_path / "lying_beside.py").write_text("NAME = 'length'\n")
+    text = study.read_text()
+    study.write_text(f"import lying_beside\n{text}")
+    assert make_plans(command(study, tmp_path / "out"))[0].study.name == "ridge"
+    other = tmp_path / "other.py"
+    text = text.replace("ridge/", "other/").replace('    "ridge",', "    lying_beside.NAME,")
+    other.write_text(f"import lying_beside\n{text}")
+    with pytest.raises(UsageError, match="'length' is a study of recombine; choose another name"):
+        make_plans(command(other, tmp_path / "out"))
+
+
 @pytest.mark.slow
 def test_the_documented_study_that_trains_runs(tmp_path):
     text = (ROOT / "docs" / "own-study.md").read_text()

@@ -23,9 +23,10 @@ from recombine.worlds.factor_table import index_in_composition
 from recombine.worlds.factors import Composition, Split, code
 from recombine.worlds.folder import Folder
 
-VERSION = 2
+VERSION = 3
 """Rises when a change to the code changes a probe's answers. 2: settings chosen on pictures and
-combinations that do not validate it; at most EACH pictures of a combination."""
+combinations that do not validate it; at most EACH pictures of a combination. 3: one that rejects
+pictures it was trained on rejects nothing."""
 EACH = 400
 """Pictures of each combination that a probe learns from, or is validated on, at most."""
 SHARE, MOST = 6, 6
@@ -34,7 +35,8 @@ READABLE = 0.95
 """The accuracy on changed pictures below which a change destroys what is to be read, as zooming
 does with size."""
 REFUSES = 0.05
-"""A probe that rejects a larger share of real pictures of left-out combinations rejects nothing."""
+"""A probe that rejects a larger share of real pictures, of left-out combinations or of those it was
+trained on, rejects nothing."""
 
 
 @config("run/factor-probe")
@@ -67,11 +69,12 @@ class FactorProbeRun(Task):
         left = left_out(self.world.present, self.world.space.sizes)
         choice, rows = trainer.choose(data, left)
         net = trainer.train(self.net(), data, choice)
-        if not trainer.rejects:
+        rejects = trainer.rejects and refused(net, data.images) <= REFUSES
+        if not rejects:
             net.threshold.fill_(NEVER)
         if work.runtime.rank == 0:
             work.folder.save_model(dict(net.named_parameters()), self.steps)
-        return rows
+        return [row | {"rejects": rejects} for row in rows]
 
     def open(self, work: Work) -> FactorProbe:
         return FactorProbe("open-set", load_weights(self.net(), work.folder, work.runtime).eval())
@@ -153,15 +156,12 @@ class Trainer:
             ]
             unread[change] = [right(net, k, fresh) for k in every]
             if with_reject:
-                probe = FactorProbe("open-set", net)
-                refused = (probe(deciding.images) < 0).all(1).float().mean()
-                self.rejects = not float(refused) > REFUSES
+                self.rejects = refused(net, deciding.images) <= REFUSES
         best = [max(CHANGES, key=lambda c: _rank(*tried[c][k])) for k in range(self.factors)]
         names = [f.name for f in self.task.world.space.factors]
         rows = [
             {"kind": "left out", "factor": name, "change": c, "n": len(fresh.factors),
-             "left_out": float(unread[c][k]) if left else None, "fresh": len(left) > 1,
-             "rejects": self.rejects}
+             "left_out": float(unread[c][k]) if left else None, "fresh": len(left) > 1}
             for k, (name, c) in enumerate(zip(names, best, strict=True))
         ]  # fmt: skip
         return best, rows
@@ -206,6 +206,13 @@ class Trainer:
 
 def _rank(readable: Tensor, unknown: Tensor, known: Tensor) -> tuple[bool, float, float]:
     return bool(readable), round(float(unknown), 2), round(float(known), 2)
+
+
+def refused(net: FactorNets, images: Float[Tensor, "n 3 h w"]) -> float:
+    """The share of real pictures that are rejected."""
+    if not len(images):
+        return 0.0
+    return float((FactorProbe("open-set", net)(images) < 0).all(1).float().mean())
 
 
 @torch.no_grad()

@@ -58,8 +58,8 @@ def evaluate(
     if n < 1 or probe_steps < 1:
         raise UsageError(f"n={n}, probe_steps={probe_steps}: both must be positive")
     found = find_source(source, template, str(runtime.device), options)
-    folder = Path(out) if out is not None else _usual_folder(found)
     reference = open_reference(data, factors, split, found.dataset)
+    folder = Path(out) if out is not None else _usual_folder(found, reference)
     sampler = check_source(found, template, reference.space, seed)
     dataset = found.dataset
     if dataset is not None:
@@ -68,7 +68,7 @@ def evaluate(
     if any(same_place(str(folder), str(p)) for p in (source, reference.where) if p):
         raise UsageError(f"--out {folder}: holds the pictures; choose another folder")
     check_writable(folder)
-    kept = folder if out is not None else OUT
+    kept = OUT if folder.resolve().is_relative_to(OUT.resolve()) else folder
     probes = find_probes(probe, reference, probe_steps, template, kept, runtime)
     checks = [row for i, r in enumerate(probes) for row in validated(r, reference, i == 0)]
     if dataset is None:
@@ -83,16 +83,26 @@ def evaluate(
     return result
 
 
-def _usual_folder(source: Source) -> Path:
-    """out/evaluate/NAME. UsageError where it holds the evaluation of other pictures: two models may
-    keep their pictures in folders of the same name."""
+def _usual_folder(source: Source, reference: Reference) -> Path:
+    """out/evaluate/NAME. UsageError where it holds the evaluation of other pictures (two models may
+    keep theirs in folders of the same name), or of the same by other data or another split."""
     folder = OUT / "evaluate" / _slug(source.name)
-    if source.dataset is None or not (folder / FACTS).is_file():
+    if not (folder / FACTS).is_file():
         return folder
-    before = str(read_result(folder).facts.get("source", ""))
-    if not same_place(before, source.dataset.where):
+    before = read_result(folder).facts
+    of, data = str(before.get("source", "")), str(before.get("data", ""))
+    if source.dataset is not None and not same_place(of, source.dataset.where):
         raise UsageError(
-            f"{folder}: holds the evaluation of {before}; give --out for that of {source.dataset.where}"
+            f"{folder}: holds the evaluation of {of}; give --out for that of {source.dataset.where}"
+        )
+    if data != reference.where and not same_place(data, reference.where):
+        raise UsageError(
+            f"{folder}: holds the evaluation by {data}; give --out for that by {reference.where}"
+        )
+    if before.get("seen") != (seen := reference.seen):
+        raise UsageError(
+            f"{folder}: holds the evaluation with another split; give --out for that with "
+            f"{len(seen)} seen combinations"
         )
     return folder
 

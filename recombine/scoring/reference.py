@@ -38,6 +38,11 @@ class Reference:
     data: tuple[Dataset, Labels] | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def seen(self) -> list[str]:
+        """The seen compositions in words."""
+        return [self.space.describe(c) for c in self.split.seen]
+
     def real(self, held_out: bool) -> Iterator[tuple[Picture, Sequence[int]]]:
         """Real pictures with their composition: those that a trained probe has not met."""
         if isinstance(self.world, Folder) and held_out:

@@ -48,7 +48,7 @@ class Result:
             "layout": dataset.layout,
             "data": reference.where,
             "factors": {f.name: list(f.values) for f in space.factors},
-            "seen": [space.describe(c) for c in reference.split.seen],
+            "seen": reference.seen,
             "primary": probes[0].name,
             "probes": {r.name: r.digest for r in probes},
             "pictures": {"n": len(dataset), "digest": digest},
@@ -231,8 +231,8 @@ def _doubts(rows: list[Row], facts: dict[str, Any], reference: Reference) -> lis
         )
     if any(r.get("rejects") is False for r in out) and facts["primary"] == "open-set":
         found.append(
-            "the open-set probe rejects nothing here, since it would reject real pictures of "
-            "combinations left out of its training: what shows no combination is read as one"
+            "the open-set probe rejects nothing here, since it would reject real pictures: a picture "
+            "that shows no combination counts as some combination, so look at the samples"
         )
     weak = [
         r

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from recombine.config import UsageError
+from recombine.config import UsageError, beside_own_file
 from recombine.scoring.prompts import labels_of
 from recombine.store import checksum, read_json, write_atomic, write_json
 from recombine.worlds.datasets.dataset import Picture, as_rgb
@@ -69,6 +69,7 @@ def _module(name: str) -> Any:
 def _file(path: Path) -> Any:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
+    beside_own_file(path)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -146,6 +147,11 @@ def sample_into(
     values = {f.name: list(f.values) for f in space.factors}
     facts = {"source": name, "digest": digest, "seed": seed, "n": count, "factors": values}
     rows, going_on = [], _begin(folder, facts) and bool(digest)
+    if going_on and (there := len(list(folder.glob("*.png")))):
+        log(
+            f"{name}: {there} pictures are there from an interrupted evaluation of the same code; "
+            f"to draw them anew, delete {folder}"
+        )
     for number, c in enumerate(compositions):
         label = labels_of(space, c)
         names = ["-".join((*map(str, c), f"{i:04}.png")) for i in range(count)]

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recombine.config import UsageError, nearest
+from recombine.config import UsageError, beside_own_file, nearest
 
 if TYPE_CHECKING:
     from recombine.studies.study import Study
@@ -89,6 +89,7 @@ def load(path: Path) -> "Study":
         return _LOADED[path]
     if not path.is_file():
         raise UsageError(f"{path}: there is no such study file")
+    beside_own_file(path)
     try:
         study = runpy.run_path(str(path), run_name=f"study_{path.stem}").get("STUDY")
     except UsageError:
@@ -98,6 +99,8 @@ def load(path: Path) -> "Study":
         raise UsageError(f"{path}{where}: {type(error).__name__}: {error}") from None
     if not isinstance(study, Study):
         raise UsageError(f"{path}: defines no STUDY (a recombine.studies.study.Study)")
+    if study.name in NAMES:
+        raise UsageError(f"{path}: {study.name!r} is a study of recombine; choose another name")
     return _LOADED.setdefault(path, study)
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
-from recombine.config import RunFailed, UsageError, nearest
+from recombine.config import RunFailed, UsageError, install, nearest
 
 ENGINES = {"local": "LocalEngine", "slurm": "SlurmEngine", "ray": "RayEngine"}
 RESTARTS = 3
@@ -43,8 +43,9 @@ def need(package: str, extra: str) -> None:
     except ModuleNotFoundError as error:
         if error.name != package:
             raise UsageError(f"--engine {extra}: {package} does not load: {error}") from None
-        hint = f"pip install recombine[{extra}]"
-        raise UsageError(f"--engine {extra} needs the package {package}: {hint}") from None
+        raise UsageError(
+            f"--engine {extra} needs the package {package}: {install(extra)}"
+        ) from None
 
 
 def settings_from(cls: type[Settings], prefix: str) -> Settings:
