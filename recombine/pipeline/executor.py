@@ -142,6 +142,6 @@ def _make(task: Task, out: Path, runtime: Runtime) -> None:
         return
     for parent in task.parents():
         _make(parent, out, runtime)
-    execute(task, out, replace(runtime), wait=lambda: not is_usable(task, out))
+    execute(task, out, replace(runtime), title=task.noun, wait=lambda: not is_usable(task, out))
     if not is_usable(task, out):
         raise UsageError(f"run {digest_of(task)} was not finished")

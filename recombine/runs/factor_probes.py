@@ -67,8 +67,10 @@ class FactorProbeRun(Task):
         data = Pictures.of(self.world.part_of("train"), work.runtime.device)
         trainer = Trainer(self, work)
         left = left_out(self.world.present, self.world.space.sizes)
-        choice, rows = trainer.choose(data, left)
-        net = trainer.train(self.net(), data, choice)
+        total = (len(CHANGES) + 1) * self.steps
+        with work.runtime.progress(work.title or self.noun, total) as trainer.bar:
+            choice, rows = trainer.choose(data, left)
+            net = trainer.train(self.net(), data, choice)
         rejects = trainer.rejects and refused(net, data.images) <= REFUSES
         if not rejects:
             net.threshold.fill_(NEVER)
@@ -136,6 +138,7 @@ class Trainer:
     def __init__(self, task: FactorProbeRun, work: Work):
         self.task, self.work, self.device = task, work, work.runtime.device
         self.factors, self.rejects = len(task.world.space.factors), True
+        self.done, self.bar = 0, lambda step, text: None
 
     def choose(self, data: Pictures, left: Sequence[Composition]) -> tuple[list[str], list[Row]]:
         """The change for every factor: of those after which it can still be read the one with the
@@ -192,6 +195,10 @@ class Trainer:
             sum(losses).backward()
             adamw.step()
             plan.step()
+            self.done += 1
+            self.bar(
+                self.done, f"network {1 + (self.done - 1) // task.steps} of {len(CHANGES) + 1}"
+            )
         return net.eval()
 
     def reject_loss(self, net: FactorNets, images: Tensor, rng: torch.Generator) -> Tensor:
