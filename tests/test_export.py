@@ -117,7 +117,10 @@ def test_exported_models_draw_the_same_pictures_with_diffusers_alone(models, tmp
         for i, streams in ((0, [torch.Generator().manual_seed(5)]), (1, [0, 1])):
             ours = own_pictures(model, prompts[name], streams)
             theirs = torch.from_numpy(drawn[("one", "many")[i]]).permute(0, 3, 1, 2)
-            assert torch.equal(ours, theirs), name
+            # processors differ in the last digit between one picture and several at once
+            torch.testing.assert_close(
+                ours, theirs, atol=1e-6, rtol=0, msg=lambda m, n=name: f"{n}: {m}"
+            )
             assert ours.std() > 0
 
 
