@@ -184,7 +184,7 @@ def test_every_letter_of_a_claim_is_explained_where_claims_are_first_read():
     concepts = (DOCS / "concepts.md").read_text()
     assert letters <= set(re.findall(r"^\| ([A-Z]) \|", concepts, re.M))
     first = " ".join((ROOT / "README.md").read_text().partition("<!-- findings -->")[0].split())
-    said = first.partition("Claims are named by letters")[2]
+    said = first.partition("A verdict beside a number")[2]
     assert letters <= set(re.findall(r"\b([A-Z])\b", said))
 
 
