@@ -166,6 +166,7 @@ def detector(root) -> Detector:
     return obtain(RUN, root, QUIET)
 
 
+@pytest.mark.slow
 def test_a_short_training_already_counts(detector):
     """Three numbers are equally likely: chance is a third. Before training nothing is detected."""
     rows = real_counts(Detector(detector.net, 0.3), WORLD, (0, 1, 2), 24)

@@ -156,6 +156,7 @@ def draw(model, prompts, rng):
     return model.codec.decode(r.objective.sample(model.net, r.shape, condition, rng, sampler))
 
 
+@pytest.mark.slow
 def test_the_card_says_data_split_and_accuracy_by_level(models):
     card = (models["maskgit"][1] / "README.md").read_text()
     for part in (

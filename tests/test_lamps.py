@@ -26,6 +26,7 @@ def test_lamps_over_the_empty_background_and_over_the_average():
     )
 
 
+@pytest.mark.slow
 def test_clutter_repairs_the_average_and_leaves_other_lamps_to_chance():
     lamps = Lamps(5, clutter=0.5)
     for law in (lamps.with_on(()), lamps.average()):

@@ -136,6 +136,7 @@ def test_a_causal_model_predicts_each_token_from_those_before_it(head):
     assert grad[:, :7].abs().amax((0, 2)).min() > 0
 
 
+@pytest.mark.slow
 def test_a_small_model_learns_which_tokens_its_condition_names():
     """Shape decides the code of every token: after a little training each family draws the right
     ones."""

@@ -158,6 +158,7 @@ def test_studies_of_the_same_runs_share_their_rows():
     assert not rows.filter(pl.col("run").is_not_null()).drop("study").is_duplicated().any()
 
 
+@pytest.mark.slow
 def test_a_site_of_all_of_them_has_small_pages(tmp_path):
     copy = shutil.copytree(RESULTS, tmp_path / "results")
     write_site(copy)

@@ -44,6 +44,7 @@ def cut_off(task: ModelRun, out: Path) -> None:
     (folder / "rows.jsonl").write_text("".join(rows[: last + 1]) + rows[-1][:20])
 
 
+@pytest.mark.slow
 def test_the_first_updates_of_a_run_are_a_shorter_run(tmp_path, finished):
     long, short = task(), shortened(task(), 4)
     shutil.copytree(finished, tmp_path / "long")

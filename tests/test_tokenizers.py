@@ -132,6 +132,7 @@ def test_codes_follow_those_who_chose_them_and_dead_ones_the_needy():
     assert not rest[1:].any()
 
 
+@pytest.mark.slow
 @each
 def test_a_little_training_makes_reconstructions_better(bottleneck, tmp_path):
     def error(steps: int) -> float:
