@@ -31,8 +31,8 @@ def run(
 ) -> list[Path]:
     """Run studies as `recombine run` does: train or compute what is missing, assess, write the
     pages; the studies' folders. `changes`: settings by their path, as in
-    {"recipe.train.steps": 500}. 0 seeds = the scale's own number, 0 workers = as many as suit. `finished`: run nothing, assess
-    what is there."""
+    {"recipe.train.steps": 500}. 0 seeds = the scale's own number, 0 workers = as many as suit.
+    `finished`: run nothing, assess what is there."""
     from recombine.config import UsageError
     from recombine.pipeline.plan import Command
     from recombine.studies import expanded

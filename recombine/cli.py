@@ -198,11 +198,11 @@ def _print_summary(folders: list[Path]) -> None:
     from recombine.report.claims import print_claims
 
     print_claims([f / "claims.json" for f in folders], brief=True)
-    lines = [(f.name, *summary(read_table(f / "rows.parquet"))) for f in folders]
-    all_doubts = [f"{name}: {line}" for name, doubts, _ in lines for line in doubts]
-    all_numbers = [f"{name}: {line}" for name, _, numbers in lines for line in numbers]
-    print(end="\n" * bool(all_doubts + all_numbers))
-    for line in all_doubts + all_numbers:
+    each = [(f.name, *summary(read_table(f / "rows.parquet"))) for f in folders]
+    lines = [f"{name}: {line}" for name, doubts, _ in each for line in doubts]
+    lines += [f"{name}: {line}" for name, _, numbers in each for line in numbers]
+    print(end="\n" * bool(lines))
+    for line in lines:
         print(printable(line))
 
 

@@ -23,7 +23,6 @@ import types
 import typing
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal, Union, dataclass_transform, get_args, get_origin
 
 from recombine.display import short_repr
@@ -40,13 +39,7 @@ class UsageError(ValueError):
     allowed."""
 
 
-def beside_own_file(path: Path) -> None:
-    """A file of the user's own can import what lies beside it, as if Python had been called with it."""
-    if (folder := str(path.resolve().parent)) not in sys.path:
-        sys.path.insert(0, folder)
-
-
-def install(extra: str) -> str:
+def install_command(extra: str) -> str:
     """The command that installs an optional part; recombine is installed from a clone."""
     return f"pip install -e '.[{extra}]' (in the clone)"
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -59,14 +60,18 @@ def sweep(folder: Path) -> None:
 def is_gone(pid: int) -> bool:
     """Whether no process of this machine has this number."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        with suppress(PermissionError):  # another user's
+            os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):  # no process has so large a number
         return True
-    except OverflowError:  # no process has such a number
-        return True
-    except PermissionError:  # another user's
-        return False
     return False
+
+
+def allow_imports_beside(path: Path) -> None:
+    """A file of the user's own can import what lies beside it, as if Python had been called with
+    it."""
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.insert(0, folder)
 
 
 def check_writable(out: Path) -> None:

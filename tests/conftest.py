@@ -5,6 +5,7 @@ see."""
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["MKL_CBWR"] = "AUTO,STRICT"  # or sums depend on where in memory weights lie
 
 import inspect
 from collections.abc import Callable

@@ -268,7 +268,7 @@ def test_a_million_rows_are_read_in_seconds(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert labels.index.shape == (count, 2)
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 4
     assert peak < 100e6
 
 

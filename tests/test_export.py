@@ -46,9 +46,11 @@ from diffusers import DiffusionPipeline
 for folder, prompts in {folders!r}:
     pipe = DiffusionPipeline.from_pretrained(folder, trust_remote_code=True)
     one = pipe(prompts, generator=torch.Generator().manual_seed(5), output_type="np").images
-    each = [torch.Generator().manual_seed(i) for i in range(len(prompts))]
+    stream = lambda i: torch.Generator().manual_seed(i)
+    each = [stream(i) for i in range(len(prompts))]
     many = pipe(prompts, generator=each, output_type="np").images
-    np.savez(folder + "/drawn.npz", one=one, many=many)
+    singly = [pipe([p], generator=[stream(i)], output_type="np").images for i, p in enumerate(prompts)]
+    np.savez(folder + "/drawn.npz", one=one, many=many, singly=np.concatenate(singly))
     try:
         pipe(["a strange thing"])
     except ValueError as error:
@@ -114,14 +116,14 @@ def test_exported_models_draw_the_same_pictures_with_diffusers_alone(models, tmp
     assert "must list locations: 0.25 0.5; 0.75 0.5" in said.stdout
     for name, (model, folder) in models.items():
         drawn = np.load(folder / "drawn.npz")
-        for i, streams in ((0, [torch.Generator().manual_seed(5)]), (1, [0, 1])):
-            ours = own_pictures(model, prompts[name], streams)
-            theirs = torch.from_numpy(drawn[("one", "many")[i]]).permute(0, 3, 1, 2)
-            # processors differ in the last digit between one picture and several at once
-            torch.testing.assert_close(
-                ours, theirs, atol=1e-6, rtol=0, msg=lambda m, n=name: f"{n}: {m}"
-            )
-            assert ours.std() > 0
+        one, many, singly = (
+            torch.from_numpy(drawn[n]).permute(0, 3, 1, 2) for n in ("one", "many", "singly")
+        )
+        ours = own_pictures(model, prompts[name], [torch.Generator().manual_seed(5)])
+        assert torch.equal(ours, one), name
+        assert ours.std() > 0
+        assert torch.equal(many, singly), name
+        assert torch.equal(own_pictures(model, prompts[name], [0, 1]), singly), name
 
 
 def own_pictures(model, prompts, streams):

@@ -324,7 +324,7 @@ def test_a_folder_is_checked_in_linear_time(root):
     began = time.process_time()
     table_of(root, "file,id,color", ["a.png,same,red"] * 200_000)
     assert "pictures of 1 of 1 compositions" in report(root)[0]
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 5
 
 
 def test_a_column_of_names_is_doubted_and_not_listed(root):

@@ -289,7 +289,7 @@ def test_what_cannot_fit_is_refused_with_the_estimate(message):
     with pytest.raises(UsageError) as error:
         make_plans(Command(("composition",), "smoke", seeds, changes))
     assert message in str(error.value)
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 5
 
 
 HUGE_ELSEWHERE = {
@@ -328,7 +328,7 @@ def test_scenes_and_theory_that_cannot_fit_are_refused_with_the_estimate(case):
     with pytest.raises(UsageError) as error:
         make_plans(Command(case[:1], "smoke", 1, case[1:]))
     assert HUGE_ELSEWHERE[case] in str(error.value)
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 5
 
 
 def test_limits(monkeypatch):

@@ -14,8 +14,7 @@ from recombine.analysis.levels import (
     late_mean,
     seeds_of,
 )
-from recombine.analysis.paper_probe import PAPER
-from recombine.analysis.paper_probe import paper_numbers as papers_beside
+from recombine.analysis.paper_probe import PAPER, paper_numbers
 from recombine.analysis.table import NotMeasured, Table
 
 DEVIATIONS = (
@@ -66,7 +65,7 @@ WEAK = ("dit, weak signal", "dit on vae, weak signal")
 
 
 def context_numbers(rows: Table, *variants: str) -> Measured:
-    return papers_beside(rows, {v: LATE.get(v) for v in variants}) | by_factor(rows, *variants)
+    return paper_numbers(rows, {v: LATE.get(v) for v in variants}) | by_factor(rows, *variants)
 
 
 def papers_of(*variants: str) -> Measured:

@@ -22,8 +22,7 @@ from recombine.analysis.levels import (
     per_seed,
     same_seeds,
 )
-from recombine.analysis.paper_probe import PAPER, with_paper_probe
-from recombine.analysis.paper_probe import paper_numbers as papers_beside
+from recombine.analysis.paper_probe import PAPER, paper_numbers, with_paper_probe
 from recombine.analysis.single_runs import by_seed, passing_share
 from recombine.analysis.table import NotMeasured, Table
 
@@ -168,7 +167,7 @@ def only_maskgit_fails(rows: Table, variants: dict[str, str]) -> Finding:
         *(gain_of(rows, v, least, LEAD, probe=PAPER) for v in others),
         *(has_learned(rows, v, SEEN, PAPER) for v in variants.values()),
     )
-    shown = papers_beside(rows, {v: LATE[f] for f, v in variants.items()})
+    shown = paper_numbers(rows, {v: LATE[f] for f, v in variants.items()})
     shown |= by_seed(rows, *variants.values()) | by_factor(rows, *variants.values())
     for v in variants.values():
         shown |= over_updates(rows, v, 2, fluctuation, PAPER, f"{v}, between checkpoints")

@@ -28,7 +28,8 @@ def with_paper_probe(rows: Table) -> Table:
 
 
 def _with_paper_probe(rows: Table) -> Table:
-    some = rows.frame.filter(pl.col("probe").is_in(seeds_of_probe(rows)))
+    of_probe = pl.col("probe").is_in(seeds_of_probe(rows))
+    some = rows.frame.filter(of_probe, pl.col("kind") != "interpolation")
     keys = [name for name in KEYS if name in some.columns]
     read = [name for name in ("joint", *FACTORS) if name in some.columns]
     means = some.group_by(keys, maintain_order=True).agg(pl.col(read).mean())

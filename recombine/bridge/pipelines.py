@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import UInt8
 
-from recombine.config import UsageError, install
+from recombine.config import UsageError, install_command
 from recombine.rng import seeded
 
 AT_ONCE = 16
@@ -55,7 +55,7 @@ def _diffusers() -> Any:
         import diffusers
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"{error.name} is not installed; a pipeline needs {install('diffusers')}"
+            f"{error.name} is not installed; a pipeline needs {install_command('diffusers')}"
         ) from None
     return diffusers
 

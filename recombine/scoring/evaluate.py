@@ -74,8 +74,17 @@ def evaluate(
     if dataset is None:
         where = folder / "pictures"
         every = reference.space.compositions
-        what = (sampler, found.name, reference.space, every, n, seed)
-        sample_into(where, *what, runtime.log, found.digest())
+        sample_into(
+            where,
+            sampler,
+            found.name,
+            reference.space,
+            every,
+            n,
+            seed,
+            runtime.log,
+            digest=found.digest(),
+        )
         dataset = open_dataset(where)
         index = wanted(dataset, reference.space, "")
     result = scored(dataset, index, probes, reference, checks, found)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from recombine.config import UsageError, install
+from recombine.config import UsageError, install_command
 from recombine.scoring.probes import Answers, PictureProbe
 from recombine.scoring.prompts import check_template, labels_of, read_prompt
 from recombine.worlds.datasets.dataset import Picture
@@ -33,7 +33,9 @@ def _open(task: str, name: str) -> Any:
     try:
         from transformers import pipeline
     except ModuleNotFoundError:
-        raise UsageError(f"--probe {name}: needs transformers; {install('diffusers')}") from None
+        raise UsageError(
+            f"--probe {name}: needs transformers; {install_command('diffusers')}"
+        ) from None
     try:
         return pipeline(task, model=name)
     except Exception as error:

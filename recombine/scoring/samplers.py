@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from recombine.config import UsageError, beside_own_file
+from recombine.config import UsageError
+from recombine.files import allow_imports_beside
 from recombine.scoring.prompts import labels_of
 from recombine.store import checksum, read_json, write_atomic, write_json
 from recombine.worlds.datasets.dataset import Picture, as_rgb
@@ -69,7 +70,7 @@ def _module(name: str) -> Any:
 def _file(path: Path) -> Any:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file")
-    beside_own_file(path)
+    allow_imports_beside(path)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

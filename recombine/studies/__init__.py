@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recombine.config import UsageError, beside_own_file, nearest
+from recombine.config import UsageError, nearest
+from recombine.files import allow_imports_beside
 
 if TYPE_CHECKING:
     from recombine.studies.study import Study
@@ -89,7 +90,7 @@ def load(path: Path) -> "Study":
         return _LOADED[path]
     if not path.is_file():
         raise UsageError(f"{path}: there is no such study file")
-    beside_own_file(path)
+    allow_imports_beside(path)
     try:
         study = runpy.run_path(str(path), run_name=f"study_{path.stem}").get("STUDY")
     except UsageError:

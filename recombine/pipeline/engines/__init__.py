@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
-from recombine.config import RunFailed, UsageError, install, nearest
+from recombine.config import RunFailed, UsageError, install_command, nearest
 
 ENGINES = {"local": "LocalEngine", "slurm": "SlurmEngine", "ray": "RayEngine"}
 RESTARTS = 3
@@ -44,7 +44,7 @@ def need(package: str, extra: str) -> None:
         if error.name != package:
             raise UsageError(f"--engine {extra}: {package} does not load: {error}") from None
         raise UsageError(
-            f"--engine {extra} needs the package {package}: {install(extra)}"
+            f"--engine {extra} needs the package {package}: {install_command(extra)}"
         ) from None
 
 

@@ -144,7 +144,7 @@ class WorkerTasks:
             max_calls=1,
             max_retries=0,
             scheduling_strategy="SPREAD",
-        )(run_worker)
+        )(run_on_node)
         self.tasks: dict[Any, int] = {}
 
     def submit(self, indices: Iterable[int]) -> None:
@@ -203,7 +203,7 @@ class WorkerTasks:
                 ray.cancel(task, force=True)
 
 
-def run_worker(plan: str, index: int, folder: str, variables: dict[str, str]) -> None:
+def run_on_node(plan: str, index: int, folder: str, variables: dict[str, str]) -> None:
     """What a node runs: the worker, where and with the variables that the command was started."""
     with suppress(OSError):
         os.chdir(folder)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recombine.config import UsageError, install
+from recombine.config import UsageError, install_command
 from recombine.worlds.datasets.dataset import NAME, Dataset
 
 IMAGES = ("images", "imgs", "image", "pictures", "x")
@@ -51,7 +51,7 @@ def open_h5(path: Path) -> Dataset:
     try:
         import h5py
     except ModuleNotFoundError:
-        raise UsageError(f"{path}: reading HDF5 needs h5py; {install('h5')}") from None
+        raise UsageError(f"{path}: reading HDF5 needs h5py; {install_command('h5')}") from None
     try:
         with h5py.File(path, "r") as file:
             arrays = {n: a for n, a in file.items() if isinstance(a, h5py.Dataset) and a.shape}

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from recombine.config import UsageError, install
+from recombine.config import UsageError, install_command
 from recombine.worlds.datasets.dataset import NAME, Dataset, natural
 
 PARTS = ("data-*.arrow", "*/data-*.arrow", "*.parquet", "data/*.parquet", "*/metadata.*")
@@ -56,7 +56,9 @@ def open_hub(name: str) -> Dataset:
     try:
         import datasets
     except ModuleNotFoundError:
-        raise UsageError(f"hf:{name}: needs the package datasets; {install('hf')}") from None
+        raise UsageError(
+            f"hf:{name}: needs the package datasets; {install_command('hf')}"
+        ) from None
     title, _, split = name.partition(":")
     try:
         found = datasets.load_dataset(title, split=split or "train")
