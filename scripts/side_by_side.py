@@ -9,6 +9,7 @@ all runs, without weights, and the last sheet of each are packed: packed/rows-0.
 
 import argparse
 import io
+import re
 import shlex
 import subprocess
 import sys
@@ -28,6 +29,8 @@ EVERY = 10.0
 """Seconds between two packings."""
 LARGEST = 12 * 2**20
 """An archive that has as many bytes takes no further run."""
+SHOWN = 25
+"""How many lines are shown of what a command wrote before it failed."""
 Command = list[str]
 
 
@@ -122,6 +125,18 @@ def last_lines(out: Path) -> list[str]:
     return [f"{name}: {lines[-1].split(chr(13))[-1]}" for name, lines in whole.items() if lines]
 
 
+def failures(out: Path) -> list[str]:
+    """What the queues wrote before a command of theirs failed, without their progress."""
+    made = []
+    for path in sorted(out.glob("queue-*.log")):
+        whole = [line.split("\r")[-1] for line in path.read_text().split("\n")]
+        for number, line in enumerate(whole):
+            if re.fullmatch(r"status [1-9]\d*", line):
+                before = [x for x in whole[:number] if x.strip() and " left in all" not in x]
+                made += [f"{path.stem}: {x[:200]}" for x in (*before[-SHOWN:], line)]
+    return made
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("plan", type=Path)
@@ -139,7 +154,7 @@ def main() -> None:
             packed = now
         time.sleep(min(1.0, until - now))
     pack(given.out, given.packed)
-    print(*last_lines(given.out), "running" if running(conductor) else "finished", sep="\n")
+    print(*failures(given.out), *last_lines(given.out), "running" if running(conductor) else "finished", sep="\n")
 
 
 if __name__ == "__main__":

@@ -385,8 +385,26 @@ def test_updates_run_plainly_before_one_is_captured():
     assert (WARM, DDP_WARM) == (3, 11)
     plain, captured = ((torch.tensor(x), torch.tensor(x)) for x in (0.0, 1.0))
     update = GraphedUpdate(lambda batch: plain, 2)
-    update._aside, update._capture = lambda batch: plain, lambda batch: captured
-    assert [update(None) is plain for _ in range(3)] == [True, True, False]
+    update._aside, update._capture = lambda: plain, lambda: captured
+    assert [update((plain,)) is plain for _ in range(3)] == [True, True, False]
+
+
+def test_plain_and_captured_updates_see_one_held_batch():
+    """A column of a table has gaps in memory and its copy has none: code compiled for one would be
+    compiled anew for the other, and nothing can be compiled while an update is captured."""
+    update, seen, values = GraphedUpdate(lambda batch: batch, 2), [], []
+
+    def noted():
+        seen.append(tuple((t.data_ptr(), t.stride()) for t in update.held))
+        values.append([t.tolist() for t in update.held])
+        return update.held
+
+    update._aside = update._capture = noted
+    tables = [torch.arange(8).view(4, 2) + 10 * i for i in range(4)]
+    for table in tables:
+        update((table[:, 0], table.double()))
+    assert len(set(seen)) == 1
+    assert values == [[t[:, 0].tolist(), t.double().tolist()] for t in tables]
 
 
 def test_a_teacher_is_handed_to_the_loss_that_needs_one():

@@ -14,35 +14,37 @@ within eleven."""
 
 class GraphedUpdate:
     """One launch instead of hundreds, which is what a small network's step costs. The first calls
-    run plainly, to warm up."""
+    run plainly, to warm up; on the same held copy of the batch, since code that was compiled for other
+    strides would be compiled anew while the update is captured, which fails."""
 
     def __init__(self, update: Callable[[Any], tuple[Tensor, Tensor]], warm: int = WARM):
-        self.update, self.warm, self.calls, self.graph = update, warm, 0, None
+        self.update, self.warm, self.calls = update, warm, 0
+        self.graph, self.held = None, None
 
     def __call__(self, batch: Any) -> tuple[Tensor, Tensor]:
+        if self.held is None:
+            self.held = _clone(batch)
+        else:
+            _copy(self.held, batch)
         if self.graph is not None:
-            _copy(self.static, batch)
             self.graph.replay()
             return self.result
         self.calls += 1
-        if self.calls <= self.warm:
-            return self._aside(batch)
-        return self._capture(batch)
+        return self._aside() if self.calls <= self.warm else self._capture()
 
-    def _aside(self, batch: Any) -> tuple[Tensor, Tensor]:
+    def _aside(self) -> tuple[Tensor, Tensor]:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            result = self.update(batch)
+            result = self.update(self.held)
         torch.cuda.current_stream().wait_stream(side)
         return result
 
-    def _capture(self, batch: Any) -> tuple[Tensor, Tensor]:
-        self.static = _clone(batch)
+    def _capture(self) -> tuple[Tensor, Tensor]:
         gc.collect()  # not in the midst of capturing
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            self.result = self.update(self.static)
+            self.result = self.update(self.held)
         self.graph.replay()
         return self.result
 
