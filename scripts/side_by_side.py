@@ -105,9 +105,11 @@ def pack(out: Path, goal: Path) -> None:
 
 
 def kept(run: Path) -> list[Path]:
-    """done.json comes before the rows that it vouches for. Hidden files are half-written."""
+    """done.json comes before the rows that it vouches for. Of the sheets, that of the last checkpoint
+    and those of no checkpoint. Hidden files are half-written."""
     sheets = [p for p in sorted(run.rglob("*.png")) if not p.name.startswith(".")]
-    return [*sorted(run.glob("[!.]*.json*")), *sheets[-1:]]
+    steps = [p for p in sheets if p.name.startswith("step_")]
+    return [*sorted(run.glob("[!.]*.json*")), *steps[-1:], *(p for p in sheets if p not in steps)]
 
 
 def add(archive: tarfile.TarFile, path: Path, name: str) -> None:

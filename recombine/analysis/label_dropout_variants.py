@@ -107,8 +107,11 @@ def whole_labels_left_out(rows: Table) -> Finding:
     guided = [f"{family}, guidance" for family in families]
     pairs = zip(families, guided, strict=True)
     parts = [gain_of(rows, *pair, 0.3, probe=PAPER) for pair in pairs]
-    singly = [(name, f"{family}, dropout") for name, family in zip(guided, families, strict=True)]
-    shown = context_numbers(rows, *families, *guided) | gains(rows, *singly, probe=PAPER)
+    singly = [f"{family}, dropout" for family in families]
+    shown = context_numbers(rows, *families, *guided)
+    shown |= gains(rows, *zip(guided, singly, strict=True), probe=PAPER)
+    each = [name for trio in zip(families, guided, singly, strict=True) for name in trio]
+    shown |= by_seed(rows, *(name for name in each if rows.where(variant=name)))
     return Finding((*parts, *seen(rows, *guided)), shown)
 
 

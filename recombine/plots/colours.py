@@ -22,7 +22,9 @@ LINES = (
     ("color", 0, ""),
     ("color", 1, "colours alone"),
     ("color", 2, ""),
-    ("location", 0, "at locations"),
+    ("location", 0, ""),
+    ("location", 1, "at locations"),
+    ("location", 2, ""),
 )
 """Of the samples that are shown: what was given, the column of its sheet, and what is written."""
 
@@ -77,23 +79,37 @@ def sums(rows: Table, names: list[str], folder: Path) -> Figure:
         "sums",
         "Scores of two colours, added",
         "Share of samples that are exact matches: two objects, one of each colour, by detector and "
-        "colour probe; colours given alone, mean over seeds. Left: all pairs, ordered by the cosine "
-        "with yellow; on the diagonal, each colour by itself. Middle: yellow with every other "
+        "colour probe; mean over seeds. Left: all pairs, ordered by the cosine with yellow; on the "
+        "diagonal, each colour by itself; below it pairs of colours given alone, above it with two "
+        "locations that are far apart. Middle: colours given alone, yellow with every other "
         "colour; dots are seeds. Blue: composes in the paper, orange: does not. Diamonds: the same "
-        "with two locations given, far apart. Right: all pairs over the cosine between what the "
+        "with locations. Right: colours given alone, all pairs over the cosine between what the "
         "two colours add to pictures; those with yellow in the colours of the middle.",
     )
     pairs = by_pair(rows.where(kind="pair", given="color"), "exact_match")
-    alone = rows.where(kind="single", given="color").by("color")
-    single = {name: fmean(some.column("exact_match")) for name, some in alone.items()}
-    both = [[single[a] if a == b else pairs[frozenset((a, b))] for b in names] for a in names]
     with canvas(folder, figure, 1, 3, (14.0, 4.4), width_ratios=(1.25, 1, 1)) as axes:
-        color_bar(matrix(axes[0], np.array(both), names), axes[0], shrink=0.85, ticks=[0, 0.5, 1])
-        axes[0].set_title("exact match")
+        image = matrix(axes[0], both_ways(rows, names), names)
+        color_bar(image, axes[0], shrink=0.85, ticks=[0, 0.5, 1])
+        axes[0].set(title="exact match: at locations (above), colours alone (below)")
+        axes[0].title.set_fontsize(10)
         if names[:1] == ["yellow"]:
             yellow_bars(axes[1], rows, names[1:])
         against_cosine(axes[2], pairs, cosines(rows))
     return figure
+
+
+def both_ways(rows: Table, names: list[str]) -> Float[np.ndarray, "n n"]:
+    """Exact matches of pairs: colours alone below the diagonal, at locations above it; on it, each
+    colour by itself."""
+    below, above = (
+        by_pair(rows.where(kind="pair", given=given), "exact_match")
+        for given in ("color", "location")
+    )
+    alone = rows.where(kind="single", given="color").by("color")
+    table = np.diag([fmean(alone[name].column("exact_match")) for name in names])
+    for (i, a), (j, b) in combinations(enumerate(names), 2):
+        table[j, i], table[i, j] = below[frozenset((a, b))], above[frozenset((a, b))]
+    return table
 
 
 def group_color(name: str) -> str:
@@ -131,32 +147,33 @@ def against_cosine(
         style = {"color": group_color(other) if yellow else GREY, "zorder": 3 if yellow else 2}
         axis.plot(alike[pair], pairs[pair], "o", ms=7 if yellow else 5, alpha=0.85, **style)
         if yellow:
-            place = {"textcoords": "offset points", "fontsize": 8}
-            axis.annotate(other, (alike[pair], pairs[pair]), (5, 4), **place)
+            place = {"textcoords": "offset points", "fontsize": 8, "ha": "center"}
+            axis.annotate(other, (alike[pair], pairs[pair]), (0, 6), **place)
     axis.set(title="all pairs", xlabel="cosine of the two colours", ylim=(-0.03, 1.08))
     axis.set_ylabel("share of samples")
 
 
 def samples(rows: Table, names: list[str], folder: Path) -> list[Figure]:
-    """Of the first seed; none where its sheets are not on disk, or yellow is not among them."""
+    """Of the first seed, where its sheets are on disk; none without yellow."""
     figure = Figure(
         "samples",
         "Samples of yellow with every other colour",
-        "From the sum of two scores, of one seed; every line from the same noise. The first three "
-        "lines: colours given alone. The last: colours with locations. Colours are ordered by their "
-        "cosine with yellow. In the paper, yellow composes with those in blue letters.",
+        "From the sum of two scores, of one seed; every line from the same noise. Colours given "
+        "alone, or with two locations that are far apart, the same for all pairs. Colours are ordered "
+        "by their cosine with yellow. In the paper, yellow composes with those in blue letters.",
     )
     seeds = sorted(rows.where(kind="pair").unique("seed"))
     if not seeds or names[:1] != ["yellow"]:
         return []
     sheets = {given: sheet_path(folder, "sums", seeds[0], given) for given, *_ in LINES}
-    if not all(path.is_file() for path in sheets.values()):
+    lines = [line for line in LINES if sheets[line[0]].is_file()]
+    if not lines:
         return []
     known = [name for name in COLORS if name in names]
     order = [*({name} for name in known), *map(set, combinations(known, 2))]
-    others, size = names[1:], (len(names) - 1 + 1.2, len(LINES) + 0.4)
-    with canvas(folder, figure, len(LINES), len(others), size, squeeze=False) as axes:
-        for line, (given, column, words) in zip(axes, LINES, strict=True):
+    others, size = names[1:], (len(names) - 1 + 1.2, len(lines) + 0.4)
+    with canvas(folder, figure, len(lines), len(others), size, squeeze=False) as axes:
+        for line, (given, column, words) in zip(axes, lines, strict=True):
             for axis, name in zip(line, others, strict=True):
                 picture = cut(sheets[given], len(order), order.index({"yellow", name}), column)
                 if picture.size:
