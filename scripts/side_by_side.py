@@ -156,7 +156,12 @@ def main() -> None:
             packed = now
         time.sleep(min(1.0, until - now))
     pack(given.out, given.packed)
-    print(*failures(given.out), *last_lines(given.out), "running" if running(conductor) else "finished", sep="\n")
+    print(
+        *failures(given.out),
+        *last_lines(given.out),
+        "running" if running(conductor) else "finished",
+        sep="\n",
+    )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from recombine.worlds.scenes.scene import COLORS
 
 SMOKE = settings("smoke")
 NAMES = tuple(COLORS)
-GAP, SUMS, COSINE = STUDY.claims
+GAP, SUMS, COSINE, LOCAL = STUDY.claims
 CPU = torch.device("cpu")
 
 
@@ -171,7 +171,7 @@ def test_only_pictures_are_compared_at_laptop_scale(scale):
         job.task.check()
     kinds = [type(job.task) for job in made]
     trained = (ColourModelRun, ColourSums)
-    assert [kinds.count(kind) for kind in trained] == ([0, 0] if scale == "laptop" else [2, 2])
+    assert [kinds.count(kind) for kind in trained] == ([0, 0] if scale == "laptop" else [4, 4])
     assert scale != "laptop" or len(made) == 2
 
 
@@ -227,11 +227,14 @@ def folder(tmp_path_factory) -> Path:
 
 def test_every_pair_is_sampled_read_and_plotted(folder):
     rows = read_table(folder / "rows.parquet")
-    for given in ("color", "location"):
-        pairs = rows.where(kind="pair", given=given)
+    ways = (("sums", "color"), ("sums", "location"), ("sums, local", "location"))
+    assert len(rows.where(kind="pair")) == len(ways) * 28
+    for variant, given in ways:
+        some = rows.where(variant=variant, given=given)
+        pairs = some.where(kind="pair")
         read = [frozenset((r["color"], r["other"])) for r in pairs]
         assert read == [frozenset(p) for p in combinations(NAMES, 2)]
-        assert tuple(rows.where(kind="single", given=given).column("color")) == NAMES
+        assert tuple(some.where(kind="single").column("color")) == NAMES
         for r in pairs:
             assert 0 <= r["exact_match"] <= r["all_colors"] <= 1
             assert r["n"] == SMOKE.recipe.evaluation.samples
@@ -255,7 +258,7 @@ def made_up(
         {"kind": "colour probe", "color": n, "accuracy": probe} for n in NAMES
     ]
     for seed in range(5):
-        about = {"seed": seed, "given": "color", "total": 2.0, "all_colors": 1.0}
+        about = {"seed": seed, "given": "color", "total": 2.0, "all_colors": 1.0, "variant": "sums"}
         for i, (a, b) in enumerate(combinations(NAMES, 2)):
             own = right.get(({a, b} - {"yellow"}).pop(), 0.0) if "yellow" in (a, b) else i / 28
             pair = {"color": a, "other": b}
@@ -289,6 +292,59 @@ def test_the_cosine_predicts_where_large_ones_mean_few_matches():
     assert word(COSINE, made_up(single=0.7)) == "inconclusive"
     (part, _) = COSINE.measure(made_up()).parts
     assert part.estimate.value == pytest.approx(-1)
+
+
+def at_locations(local: float, whole: float, single: float = 0.99) -> Table:
+    """Five seeds of both models, all pairs alike but for yellow and red, which are 0.1 worse."""
+    rows = [r for r in made_up() if r["kind"] not in ("pair", "single")]
+    for seed in range(5):
+        for variant, share in (("sums", whole), ("sums, local", local)):
+            about = {"seed": seed, "given": "location", "variant": variant}
+            rows += [
+                {"kind": "pair", **about, "color": a, "other": b}
+                | {"exact_match": share + 0.002 * seed - 0.1 * ({a, b} == {"yellow", "red"})}
+                for a, b in combinations(NAMES, 2)
+            ]
+            alone = {"kind": "single", **about, "exact_match": single - 0.002 * seed}
+            rows += [alone | {"color": n} for n in NAMES]
+    return Table(rows)
+
+
+def test_locality_separates_where_the_local_model_composes_and_the_global_one_does_not():
+    assert word(LOCAL, at_locations(0.8, 0.2)) == "supported"
+    assert word(LOCAL, at_locations(0.8, 0.7)) == "partly supported"
+    assert word(LOCAL, at_locations(0.4, 0.3)) == "contradicted"
+    assert word(LOCAL, at_locations(0.8, 0.2, single=0.5)) == "inconclusive"
+    found = LOCAL.measure(at_locations(0.8, 0.2))
+    assert regions(found) == [
+        ("exact match at locations, local", 0.6, math.inf, False),
+        ("exact match at locations, local - global", 0.3, math.inf, False),
+        ("exact match of the least of the single colours", 0.8, math.inf, True),
+    ]
+    expected = (0.804 - 0.1 / 28, 0.6, 0.986)
+    assert [p.estimate.value for p in found.parts] == pytest.approx(expected)
+    assert found.measured["local, least pair"] == "red, yellow: 0.70"
+    assert found.measured["global, mean over pairs"] == pytest.approx(0.204 - 0.1 / 28)
+
+
+def test_a_model_that_was_not_run_is_not_measured():
+    some = Table(r for r in at_locations(0.8, 0.2) if r.get("variant") != "sums, local")
+    assert "no scores of the local model" in assess(LOCAL, some, "full").note
+    assert word(SUMS, Table([*made_up(), *at_locations(0.8, 0.2)])) == "supported"
+
+
+def test_the_local_model_is_that_of_exp_2l_and_always_given_a_location():
+    full = settings("full")
+    both = full.sums(3)
+    other = scene_settings("full").variants()["exp2L"]
+    own = both["local"].model.recipe
+    assert (own.net, own.objective, own.train) == (other.net, other.objective, other.train)
+    assert own.seed == 3
+    assert own.layout_encoder.anywhere == 0
+    assert both["local"].given == ("location",)
+    with pytest.raises(UsageError, match="colours alone were never given"):
+        replace(both["local"], given=("color", "location")).check()
+    assert list(override(full, 'variants=["local"]').sums(0)) == ["local"]
 
 
 @pytest.mark.parametrize("claim", [SUMS, COSINE])

@@ -81,11 +81,12 @@ def test_results_of_something_else_are_refused(key, apart, tmp_path) -> None:
 def test_a_refusal_names_the_setting_and_both_its_values(apart, tmp_path) -> None:
     one, other = apart
     facts = read_json(other / "study.json")
+    own = facts["settings"]["world"].get("size", 64)
     facts["settings"]["world"]["size"] = 99
     write_json(other / "study.json", facts)
     with pytest.raises(UsageError) as refusal:
         join([one, other], tmp_path / "out", "here")
-    assert str(refusal.value) == f"{other}: world.size is 99, but 32 in {one}"
+    assert str(refusal.value) == f"{other}: world.size is 99, but {own} in {one}"
 
 
 def test_results_of_a_study_of_ones_own_are_refused_with_what_to_do(apart, tmp_path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from recombine.analysis.colours import COMPOSE, by_pair, cosines
+from recombine.analysis.colours import COMPOSE, SUMS, by_pair, cosines
 from recombine.analysis.table import Table
 from recombine.plots.scene_pictures import cut
 from recombine.plots.sheets import sheet_path
@@ -83,15 +83,14 @@ def sums(rows: Table, names: list[str], folder: Path) -> Figure:
         "diagonal, each colour by itself; below it pairs of colours given alone, above it with two "
         "locations that are far apart. Middle: colours given alone, yellow with every other "
         "colour; dots are seeds. Blue: composes in the paper, orange: does not. Diamonds: the same "
-        "with locations. Right: colours given alone, all pairs over the cosine between what the "
+        "with locations; squares: from the local model. Right: colours given alone, all pairs over the cosine between what the "
         "two colours add to pictures; those with yellow in the colours of the middle.",
     )
-    pairs = by_pair(rows.where(kind="pair", given="color"), "exact_match")
+    pairs = by_pair(shared(rows, "color"), "exact_match")
     with canvas(folder, figure, 1, 3, (14.0, 4.4), width_ratios=(1.25, 1, 1)) as axes:
         image = matrix(axes[0], both_ways(rows, names), names)
         color_bar(image, axes[0], shrink=0.85, ticks=[0, 0.5, 1])
-        axes[0].set(title="exact match: at locations (above), colours alone (below)")
-        axes[0].title.set_fontsize(10)
+        axes[0].set_title("exact match")
         if names[:1] == ["yellow"]:
             yellow_bars(axes[1], rows, names[1:])
         against_cosine(axes[2], pairs, cosines(rows))
@@ -101,11 +100,8 @@ def sums(rows: Table, names: list[str], folder: Path) -> Figure:
 def both_ways(rows: Table, names: list[str]) -> Float[np.ndarray, "n n"]:
     """Exact matches of pairs: colours alone below the diagonal, at locations above it; on it, each
     colour by itself."""
-    below, above = (
-        by_pair(rows.where(kind="pair", given=given), "exact_match")
-        for given in ("color", "location")
-    )
-    alone = rows.where(kind="single", given="color").by("color")
+    below, above = (by_pair(shared(rows, given), "exact_match") for given in ("color", "location"))
+    alone = rows.where(kind="single", given="color", variant=SUMS["global"]).by("color")
     table = np.diag([fmean(alone[name].column("exact_match")) for name in names])
     for (i, a), (j, b) in combinations(enumerate(names), 2):
         table[j, i], table[i, j] = below[frozenset((a, b))], above[frozenset((a, b))]
@@ -118,8 +114,9 @@ def group_color(name: str) -> str:
 
 def yellow_bars(axis: Any, rows: Table, names: list[str]) -> None:
     """A bar for each colour with yellow, its seeds, and the control."""
-    each = [by_pair(some, "exact_match") for some in shares(rows, "color").values()]
-    control = by_pair(rows.where(kind="pair", given="location"), "exact_match")
+    each = [by_pair(some, "exact_match") for some in shared(rows, "color").by("seed").values()]
+    control = by_pair(shared(rows, "location"), "exact_match")
+    local = by_pair(shared(rows, "location", "local"), "exact_match")
     for x, name in enumerate(names):
         pair = frozenset(("yellow", name))
         values = [seed[pair] for seed in each]
@@ -127,6 +124,9 @@ def yellow_bars(axis: Any, rows: Table, names: list[str]) -> None:
         axis.plot([x] * len(values), values, "o", ms=3, color=INK, alpha=0.7)
         label = "at locations" if x == 0 else None
         axis.plot(x, control[pair], "D", ms=6, mfc="none", mec=GREY, mew=1.4, label=label)
+        if local:
+            label = "at locations, local model" if x == 0 else None
+            axis.plot(x, local[pair], "s", ms=6, mfc="none", mec=INK, mew=1.4, label=label)
     axis.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axis.set(title="with yellow", ylabel="share of samples", ylim=(-0.03, 1.08))
     axis.bar(0, 0, color=WORKS, alpha=0.75, label="composes in the paper")
@@ -134,13 +134,16 @@ def yellow_bars(axis: Any, rows: Table, names: list[str]) -> None:
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize=8)
 
 
-def shares(rows: Table, given: str) -> dict[int, Table]:
-    return rows.where(kind="pair", given=given).by("seed")
+def shared(rows: Table, given: str, model: str = "global") -> Table:
+    """The pairs of one model, with colours alone or at locations."""
+    return rows.where(kind="pair", given=given, variant=SUMS[model])
 
 
 def against_cosine(
     axis: Any, pairs: dict[frozenset[str], float], alike: dict[frozenset[str], float]
 ) -> None:
+    named = sorted((pair for pair in pairs if "yellow" in pair), key=alike.__getitem__)
+    height = {pair: 6 + 9 * (i % 2) for i, pair in enumerate(named)}
     for pair in pairs:
         yellow = "yellow" in pair
         (other, *_) = sorted(pair - {"yellow"})
@@ -148,7 +151,7 @@ def against_cosine(
         axis.plot(alike[pair], pairs[pair], "o", ms=7 if yellow else 5, alpha=0.85, **style)
         if yellow:
             place = {"textcoords": "offset points", "fontsize": 8, "ha": "center"}
-            axis.annotate(other, (alike[pair], pairs[pair]), (0, 6), **place)
+            axis.annotate(other, (alike[pair], pairs[pair]), (0, height[pair]), **place)
     axis.set(title="all pairs", xlabel="cosine of the two colours", ylim=(-0.03, 1.08))
     axis.set_ylabel("share of samples")
 

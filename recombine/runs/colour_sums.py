@@ -3,6 +3,7 @@ scores for two colours added over its own empty background: samples, whose colou
 
 from dataclasses import field
 from itertools import combinations
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -29,7 +30,7 @@ from recombine.worlds.scenes.scene import COLORS, Labelled
 
 MODEL_VERSION, VERSION = 1, 1
 """Rise when what is trained, and what is measured of sums, changes."""
-GIVEN = ("color", "location")
+GIVEN: tuple[Literal["color", "location"], ...] = ("color", "location")
 """What each part of a sum is conditioned on: a colour alone, or a colour and a location."""
 
 
@@ -89,19 +90,23 @@ def color_sets(recipe: SceneRecipe) -> list[tuple[int, ...]]:
 
 @config("run/colour-sums")
 class ColourSums(Task):
-    """Scores of a model for every pair of colours, added over its own empty background: once with
-    the colours alone, once with locations that are far apart. Every colour by itself, too."""
+    """Scores of a model for every pair of colours, added over its own empty background: with the
+    colours alone, with locations that are far apart, or both ways (`given`). Every colour by
+    itself, too."""
 
     noun = "sums of colours"
     model: ColourModelRun
     probe: ColourProbeRun
+    given: tuple[Literal["color", "location"], ...] = GIVEN
     version: int = field(default=VERSION, metadata=ALWAYS)
 
     def parents(self) -> tuple[Task, ...]:
         return self.model, self.probe, DetectorRun.of(self.model.recipe)
 
     def check(self) -> None:
-        e = self.model.recipe.evaluation
+        e, grid = self.model.recipe.evaluation, self.model.recipe.layout_encoder
+        if "color" in self.given and not getattr(grid, "anywhere", 1):
+            raise UsageError("recipe.layout_encoder.anywhere=0: colours alone were never given")
         if e.locations != (1, 2):
             raise UsageError(f"recipe.evaluation.locations={list(e.locations)}: 1 and 2 are needed")
         Prompts.of(self.model.recipe).check()
@@ -114,7 +119,7 @@ class ColourSums(Task):
         recipe, model = self.model.recipe, work.open(self.model)
         probe, detector = work.open(self.probe), work.open(DetectorRun.of(recipe))
         sets, rows = color_sets(recipe), []
-        for given in GIVEN:
+        for given in self.given:
             pictures = samples(model, sets, given)
             rows += [
                 self.row(images, colors, detector, probe) | {"given": given}

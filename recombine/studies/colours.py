@@ -14,19 +14,33 @@ Composing itself needs a model, which is trained at full scale. It sees the empt
 object, and is conditioned on the object's colour, in half of the pictures on its location as well.
 For every pair of colours the two scores are added over its own empty background: once with the
 colours alone, where both objects may be anywhere and only channels can keep them apart, and once with
-two locations that are far apart, where pixels do. A detector and a colour probe, both trained on
-renders and tested on others, count: a sample is an exact match if it holds two objects, one of each
-colour.
+two locations that are far apart. A detector and a colour probe, both trained on renders and tested on
+others, count: a sample is an exact match if it holds two objects, one of each colour.
+
+At locations far apart pixels could keep any two colours apart, if each score changed the pixels
+near its own object alone. A model that sees the whole picture need not do that. A second model
+cannot do otherwise: its network is local in pixels and conditions, that of Exp 2L in `length`. It
+is always given a location, and its scores are added at locations alone.
 
 Run: `recombine run colours --scale laptop` (pictures alone: no GPU, no training), `--scale full`
 (all, on a GPU)."""
 
 from dataclasses import field, replace
+from typing import Literal
 
 from recombine.analysis.claims import Claim
-from recombine.analysis.colours import COMPOSE, FAIL, S10, cosine_predicts, partition
+from recombine.analysis.colours import (
+    COMPOSE,
+    FAIL,
+    S10,
+    SUMS,
+    cosine_predicts,
+    locality_separates,
+    partition,
+)
 from recombine.config import config
 from recombine.nets.colour_grid import ColourGrid
+from recombine.nets.local import LocalConfig
 from recombine.pipeline.job import Job
 from recombine.plots.colours import figures
 from recombine.runs.colour_probe import ColourProbeCheck, ColourProbeRun
@@ -40,6 +54,8 @@ from recombine.train.fit import TrainConfig
 from recombine.worlds.scenes.scenes import Scenes
 
 __all__ = ["COMPOSE", "FAIL", "STUDY", "Colours", "settings"]
+MODELS = {"global": "model", "local": "local model"}
+"""The variants as rows and labels name them; their sums: `analysis.colours.SUMS`."""
 APART = 0.35
 """The distance between two locations at full scale, as a share of the picture: an object with its
 shadow is narrower."""
@@ -49,23 +65,49 @@ def _probe() -> TrainConfig:
     return TrainConfig(steps=3000, batch=128, lr=2e-3, warmup=100, ema=0.995)
 
 
+def _local() -> LocalConfig:
+    return scene_settings("full").local
+
+
 @config("settings/colours")
 class Colours:
     """`scenes`: how many scenes with one object are rendered in every colour. `recipe`: that of the
     model conditioned on colours; none is trained without one. `probe`: how the colour probe is
-    trained, and on how many pictures of each colour it is tested (`real`)."""
+    trained, and on how many pictures of each colour it is tested (`real`). `variants`: the models;
+    `local`: the network of the local one, `balance`: how much of its loss the patches with a location
+    share."""
 
     world: Scenes = field(default_factory=lambda: Scenes(counts=(1,)))
     scenes: int = 256
     recipe: SceneRecipe | None = None
     probe: TrainConfig = field(default_factory=_probe)
     real: int = 512
+    variants: tuple[Literal["global", "local"], ...] = ("global", "local")
+    local: LocalConfig = field(default_factory=_local)
+    balance: float = 0.5
 
     def __post_init__(self) -> None:
         if self.real < 1:
             raise ValueError(f"real must be positive, not {self.real}")
         if self.recipe and replace(self.recipe.world, counts=self.world.counts) != self.world:
             raise ValueError("world and recipe.world must be the same but for their counts")
+
+    def sums(self, seed: int) -> dict[str, ColourSums]:
+        """What is added, by model."""
+        if self.recipe is None:
+            return {}
+        recipe, probe = self.recipe.with_seed(seed), ColourProbeRun.of(self.recipe, self.probe)
+        placed = replace(
+            recipe,
+            net=self.local,
+            objective=replace(recipe.objective, balance=self.balance),
+            layout_encoder=replace(recipe.layout_encoder, anywhere=0.0),
+        )
+        made = {
+            "global": ColourSums(ColourModelRun(recipe), probe),
+            "local": ColourSums(ColourModelRun(placed), probe, ("location",)),
+        }
+        return {name: made[name] for name in self.variants}
 
 
 def settings(scale: Scale) -> Colours:
@@ -78,7 +120,8 @@ def settings(scale: Scale) -> Colours:
     if scale == "laptop":
         return Colours(world, scenes)
     few = TrainConfig(steps=4, batch=8, warmup=1, log_every=2)
-    return Colours(world, scenes, recipe(world, "smoke", 0.1), few, real=8)
+    local = scene_settings("smoke").local
+    return Colours(world, scenes, recipe(world, "smoke", 0.1), few, real=8, local=local)
 
 
 def recipe(world: Scenes, scale: Scale, apart: float) -> SceneRecipe:
@@ -104,11 +147,10 @@ def jobs(settings: Colours, seeds: int) -> list[Job]:
         DetectorCheck.of(settings.recipe),
         ColourProbeCheck(probe, detector, settings.real),
     )
-    models = [ColourModelRun(settings.recipe.with_seed(seed)) for seed in range(seeds)]
     made += [Job.of(check) for check in checks]
-    made += [Job.of(m, variant="model", seed=seed) for seed, m in enumerate(models)]
-    sums = [ColourSums(model, probe) for model in models]
-    return made + [Job.of(some, variant="sums", seed=seed) for seed, some in enumerate(sums)]
+    sums = [(seed, *pair) for seed in range(seeds) for pair in settings.sums(seed).items()]
+    made += [Job.of(s.model, variant=MODELS[name], seed=seed) for seed, name, s in sums]
+    return made + [Job.of(s, variant=SUMS[name], seed=seed) for seed, name, s in sums]
 
 
 STUDY = Study(
@@ -120,7 +162,7 @@ STUDY = Study(
     cost={
         "smoke": "10 s, one core",
         "laptop": "1 min a seed, one core",
-        "full": "15 min (estimate), one H200, 5 seeds",
+        "full": "8 min and the local model (6 min, estimate), one H200, 5 seeds",
     },
     settings=settings,
     jobs=jobs,
@@ -141,6 +183,7 @@ STUDY = Study(
         ),
         S10,
         cosine_predicts,
+        locality_separates,
     ),
     figures=figures,
     run_minutes=3.0,
