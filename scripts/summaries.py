@@ -28,9 +28,8 @@ SUMMARIES = {
         "size]. With dropout MaskGIT's are [G6: maskgit, dropout, level 2, shape], [G6: maskgit, dropout, "
         "level 2, colour], [G6: maskgit, dropout, level 2, size], DiT's [G8: dit, dropout, level 2, shape], "
         "[G8: dit, dropout, level 2, colour], [G8: dit, dropout, level 2, size].",
-        "**All labels of a picture left out at once do less harm in the mean**: over the same three "
-        "seeds level 2 falls by [G15: maskgit - maskgit, guidance, level 2] in MaskGIT and by [G15: "
-        "dit - dit, guidance, level 2] in DiT ([G15]).",
+        "**All labels of a picture left out at once do less harm**: level 2 falls by [G15: dit - dit, "
+        "guidance, level 2] in DiT and by [G15: maskgit - maskgit, guidance, level 2] in MaskGIT ([G15]).",
         "**With true values their units matter**: raw values reach [D5: values, raw, level 2] and with "
         "dropout [D5: values, raw, dropout] ([D5]), balanced ones [D5: values] and [D5: values, dropout] "
         "(three seeds, [G13]).",
@@ -103,7 +102,9 @@ DECIDES = {
         "and [D6: jepa, by seed] with it; with all labels at 1e-3 [B46: maskgit, all labels, lr 1e-3, by seed] "
         "and [B46: jepa, all labels, lr 1e-3, by seed] (B46); in small models it gains [G26: jepa, averaged - "
         "maskgit, averaged, level 2] (G26). The tokenizer (B41: [B41: jepa, tokenizer 2, by seed] on that of "
-        "the best seed) and three times the updates (B42: [B42: jepa, longer, by seed]) do not change that."
+        "the best seed) and three times the updates (B42: [B42: jepa, longer, by seed]) do not change that. "
+        "No part of a seed decides alone: the start of the network explains [B45: share of variance, start] "
+        "of the variance, by chance a fifth (B45)."
     ),
     "D7": (
         "Several layers lead one by [D7: jepa - jepa, one layer, level 2]; runs differ more, as in D6."

@@ -127,7 +127,8 @@ class ColourSums(Task):
             ]
             if work.runtime.rank == 0:
                 path = work.folder.path / "samples" / f"{given}.png"
-                write_sheet(path, pictures[:, :COLUMNS])
+                pairs = [i for i, some in enumerate(sets) if len(some) == 2]
+                write_sheet(path, pictures[pairs, :COLUMNS])
         return [rounded(row) | {"step": recipe.train.steps} for row in rows]
 
     def row(
