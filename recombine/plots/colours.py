@@ -173,7 +173,7 @@ def samples(rows: Table, names: list[str], folder: Path) -> list[Figure]:
     if not lines:
         return []
     known = [name for name in COLORS if name in names]
-    order = [set(pair) for pair in combinations(known, 2)]
+    order = [*({name} for name in known), *map(set, combinations(known, 2))]
     others, size = names[1:], (len(names) - 1 + 1.2, len(lines) + 0.4)
     with canvas(folder, figure, len(lines), len(others), size, squeeze=False) as axes:
         for line, (given, column, words) in zip(axes, lines, strict=True):

@@ -127,8 +127,7 @@ class ColourSums(Task):
             ]
             if work.runtime.rank == 0:
                 path = work.folder.path / "samples" / f"{given}.png"
-                pairs = [i for i, some in enumerate(sets) if len(some) == 2]
-                write_sheet(path, pictures[pairs, :COLUMNS])
+                write_sheet(path, pictures[:, :COLUMNS])
         return [rounded(row) | {"step": recipe.train.steps} for row in rows]
 
     def row(
