@@ -170,7 +170,7 @@ ROW_TABLES |= {
     "curves": lambda results, _: curves_table(results),
     "minutes": lambda *_: minutes_table(),
     "data": lambda _, name: data_table(name),
-    "decides": lambda results, _: deciding(all_claims(results)),
+    "decides": lambda results, paper: deciding(all_claims(results), paper),
 }
 
 

@@ -102,6 +102,15 @@ def test_a_function_is_scored_by_level_with_intervals_and_what_was_drawn_instead
     lines = str(result).splitlines()
     assert lines[0].startswith("Seen compositions are drawn correctly: 1.00")
     assert any("bar green" in line and "bar red 1.00" in line for line in lines)
+    summary = result.summary()
+    assert (summary["name"], summary["probe"], summary["learned"]) == ("draw", result.primary, True)
+    assert list(summary["levels"]) == ["seen", "level 1"]
+    assert summary["levels"]["level 1"] == {
+        "accuracy": 0,
+        "low": 0,
+        "high": pytest.approx(result.levels()[1]["high"]),
+        "pictures": 12,
+    }
     assert result.below(0.5) == "draw: level 1 accuracy 0 is below 0.5"
     assert not result.below(0.0)
     page = (tmp_path / "index.html").read_text()
@@ -112,13 +121,18 @@ def test_a_function_is_scored_by_level_with_intervals_and_what_was_drawn_instead
     assert len(pl.read_parquet(tmp_path / "pictures.parquet")) == 12 * len(KINDS)
 
 
-def test_what_was_drawn_can_be_scored_again_by_anyone(data, tmp_path):
+def test_what_was_drawn_can_be_scored_again_by_anyone(data, tmp_path, monkeypatch, capsys):
     first = evaluated(draw, data, tmp_path / "a", n=4)
     again = evaluated(tmp_path / "a" / "pictures", data, tmp_path / "b")
     assert again.facts["pictures"] == first.facts["pictures"]
     assert [r["joint"] for r in again.accuracy()] == [r["joint"] for r in first.accuracy()]
     lines = list(compare([tmp_path / "a", tmp_path / "b"]))
     assert len(lines) == 3
+    status, said, _ = command(
+        monkeypatch, capsys, "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"
+    )
+    assert status == 0
+    assert json.loads(said) == [first.summary(), again.summary()]
     assert first.facts["pictures"]["digest"] in lines[1]
     assert read_result(tmp_path / "a").levels() == first.levels()
 

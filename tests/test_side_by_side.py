@@ -69,16 +69,16 @@ def test_archives_stay_small_and_weights_stay_behind(tmp_path, monkeypatch):
         (run / "samples").mkdir(parents=True)
         (run / "rows.jsonl").write_text(os.urandom(20_000).hex())
         (run / "model.safetensors").write_bytes(b"weights")
-        for step in (1, 2):
-            (run / "samples" / f"{step}.png").write_bytes(os.urandom(500))
+        for name in ("step_00000001", "step_00000002", "color", "location"):
+            (run / "samples" / f"{name}.png").write_bytes(os.urandom(500))
     side_by_side.pack(tmp_path / "out", tmp_path / "packed")
     names, archives = [], sorted((tmp_path / "packed").iterdir())
     for path in archives:
         with tarfile.open(path) as archive:
             names += archive.getnames()
     assert len(archives) > 1
-    each = [(f"runs/{n}/rows.jsonl", f"runs/{n}/samples/2.png") for n in range(5)]
-    assert names == [name for pair in each for name in pair]
+    sheets = [f"samples/{name}.png" for name in ("step_00000002", "color", "location")]
+    assert names == [f"runs/{n}/{name}" for n in range(5) for name in ("rows.jsonl", *sheets)]
 
 
 def test_files_that_change_while_they_are_packed(tmp_path, monkeypatch):
@@ -95,6 +95,15 @@ def test_files_that_change_while_they_are_packed(tmp_path, monkeypatch):
     with tarfile.open(tmp_path / "packed" / "rows-0.tgz") as archive:
         assert archive.getnames() == ["runs/0/rows.jsonl"]
         assert archive.extractfile("runs/0/rows.jsonl").read() == b"first\n"
+
+
+def test_why_a_command_failed_is_shown_without_its_progress(tmp_path):
+    progress = "\r".join(f"[0] model  {n}/9  loss 1.0  about 3 min left in all" for n in range(3))
+    lines = ["$ recombine run a", progress, "Traceback", "  RuntimeError: no", "", "status 1"]
+    (tmp_path / "queue-0.log").write_text("\n".join(lines) + "\n$ recombine run b\nstatus 0\n")
+    (tmp_path / "queue-1.log").write_text("$ recombine run c\nstatus 0\n")
+    said = side_by_side.failures(tmp_path)
+    assert said == [f"queue-0: {line}" for line in (lines[0], *lines[2:4], lines[5])]
 
 
 @pytest.mark.parametrize("alive", [True, False])

@@ -1,6 +1,7 @@
 """The commands on pictures that are there: check, evaluate, compare, leaderboard, rescore. Parsing
 and printing; torch is imported when one of them is called, not before."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from recombine.config import UsageError
 from recombine.files import printable
 
 OutOption = Annotated[Path, typer.Option(help="Where the page goes, and probes.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
 
@@ -50,6 +52,7 @@ def evaluate(
         bool,
         typer.Option("--trust-code", help="Run the Python code that a pipeline's folder holds."),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Does this model compose? Seen and per-level accuracy with intervals, a page, rows."""
     if not 0 <= fail_under <= 1:
@@ -62,7 +65,7 @@ def evaluate(
         source, data, template=template, probe=probe, split=split, factors=chosen, n=n, seed=seed,
         out=out, device=device, **options,
     )  # fmt: skip
-    print(result)
+    print(json.dumps(result.summary(), indent=1) if as_json else result)
     if failed := result.below(fail_under):
         print(f"recombine: {failed}", file=sys.stderr)
         raise typer.Exit(1)
@@ -70,11 +73,16 @@ def evaluate(
 
 def compare(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="What evaluate wrote.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Evaluations of several models in one table."""
+    from recombine.scoring.compare import alike
     from recombine.scoring.compare import compare as lines
 
-    print("\n".join(lines(folders)))
+    if as_json:
+        print(json.dumps([result.summary() for result in alike(folders)], indent=1))
+    else:
+        print("\n".join(lines(folders)))
 
 
 def leaderboard(

@@ -11,10 +11,7 @@ from recombine.scoring.score import lacking
 
 def compare(folders: Sequence[Path]) -> Iterator[str]:
     """Lines: every model under its primary probe, with the digests of probe and pictures."""
-    if len(folders) < 2:
-        raise UsageError("compare: name two or more folders that `recombine evaluate` wrote")
-    results = [read_result(Path(folder)) for folder in folders]
-    _alike(results, folders)
+    results = alike(folders)
     levels = sorted({k for r in results for k in r.levels()})
     names = _names(results, folders)
     width = max(map(len, names)) + 2
@@ -32,6 +29,20 @@ def compare(folders: Sequence[Path]) -> Iterator[str]:
         yield "doubtful: these were read by different probes; `recombine leaderboard` scores all by each"
 
 
+def alike(folders: Sequence[Path]) -> list[Result]:
+    """The evaluations in these folders; UsageError where they cannot be compared."""
+    if len(folders) < 2:
+        raise UsageError("compare: name two or more folders that `recombine evaluate` wrote")
+    results = [read_result(Path(folder)) for folder in folders]
+    for r, folder in zip(results[1:], folders[1:], strict=True):
+        for what in ("factors", "seen"):
+            if r.facts.get(what) != results[0].facts.get(what):
+                raise UsageError(
+                    f"{folder}: has other {what} than {folders[0]}; they cannot be compared"
+                )
+    return results
+
+
 def _names(results: Sequence[Result], folders: Sequence[Path]) -> list[str]:
     """What each model is called; with its folder where two share a name."""
     names = [r.facts["name"] for r in results]
@@ -39,15 +50,6 @@ def _names(results: Sequence[Result], folders: Sequence[Path]) -> list[str]:
         name if names.count(name) == 1 else f"{name} ({folder})"
         for name, folder in zip(names, folders, strict=True)
     ]
-
-
-def _alike(results: Sequence[Result], folders: Sequence[Path]) -> None:
-    for r, folder in zip(results[1:], folders[1:], strict=True):
-        for what in ("factors", "seen"):
-            if r.facts.get(what) != results[0].facts.get(what):
-                raise UsageError(
-                    f"{folder}: has other {what} than {folders[0]}; they cannot be compared"
-                )
 
 
 def _cell(result: Result, level: int) -> str:

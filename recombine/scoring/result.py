@@ -117,6 +117,16 @@ class Result:
         levels = "; ".join(f"{level_name(k)}: {_estimate(e)}" for k, e in known.items())
         return f"Accuracy on unseen compositions, {levels}."
 
+    def summary(self) -> Row:
+        """Name, probe and accuracy by level, for programs."""
+        names = {"accuracy": "mean", "low": "low", "high": "high", "pictures": "n"}
+        levels = {
+            level_name(k): {name: e[key] for name, key in names.items()}
+            for k, e in self.levels().items()
+        }
+        facts = {"name": self.facts["name"], "probe": self.primary}
+        return facts | {"learned": self.learned(), "levels": levels, "doubts": self.facts["doubts"]}
+
     def lines(self) -> Iterator[str]:
         """Whether seen compositions are drawn and how often unseen ones, then a table, then what is
         doubtful."""
