@@ -108,7 +108,8 @@ def others_make(command: str) -> None:
     """What other models or machines would have left behind."""
     if command == "compare":
         for name in ("a", "b"):
-            shutil.copytree("out/evaluate/generated", f"out/evaluate/{name}")
+            made = f"out/evaluate/{name}"
+            shutil.copytree("out/evaluate/generated", made, dirs_exist_ok=True)
     if command == "join":
         only({0, 1}, Path("one/label-dropout"))
         only({2, 3, 4}, Path("two/label-dropout"))
