@@ -620,6 +620,24 @@ def test_sixty_four_compositions_are_listed_and_4096_enumerated(root):
         assert any(line.startswith(shown) for line in report(root))
 
 
+def test_a_value_that_may_be_misspelled_is_doubted(root):
+    def doubts(rare: str, common: str, often: int) -> list[str]:
+        rows = [f"a.png,{common},x"] * often + [f"b.png,{rare},x"]
+        table_of(root, "file,color,k", rows)
+        return [line for line in report(root) if line.startswith("doubtful")]
+
+    assert doubts("gren", "green", 20) == [
+        "doubtful: color is 'gren' in 1 of the rows and 'green' in 20; is it misspelled?"
+    ]
+    for rare, common, often in (
+        ("gren", "green", 9),
+        ("red", "green", 20),
+        ("male", "female", 20),
+        ("size1", "size2", 20),
+    ):
+        assert not doubts(rare, common, often), rare
+
+
 def test_rows_that_hardly_repeat_a_value_are_doubted_from_ten_on(root):
     def doubts(rows: int, values: int) -> bool:
         table_of(root, "file,k", [f"a{i}.png,v{i % values}" for i in range(rows)])

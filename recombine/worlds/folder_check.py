@@ -3,14 +3,17 @@ files are looked for, and some pictures are opened; compositions are counted fro
 
 import itertools
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 
+import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from recombine.config import UsageError
 from recombine.worlds.factor_table import FactorTable, read_table, tally
-from recombine.worlds.factors import Composition, FactorSpace, Split, at_most_one_new
+from recombine.worlds.factors import Composition, Factor, FactorSpace, Split, at_most_one_new
 from recombine.worlds.folder import check_place, check_size, whole_path
 from recombine.worlds.labelled_pictures import read_pictures
 from recombine.worlds.picture_files import found_inside
@@ -19,6 +22,8 @@ LISTED = 64
 """Compositions that are listed by name; of a larger space, counts alone."""
 ENUMERATED = 4096
 """Compositions whose level is computed."""
+OFTEN, ALIKE = 10, 0.82
+"""A value may be a slip of one that is so much more frequent, if so alike (`difflib`'s ratio)."""
 Counts = dict[Composition, int]
 
 
@@ -108,11 +113,30 @@ def _named(some: Iterable[Composition], counts: Counts, space: FactorSpace) -> s
 
 
 def _doubts(listing: FactorTable) -> Iterator[str]:
-    """Columns that hardly repeat a value are names of pictures rather than factors."""
+    """Columns that hardly repeat a value are names of pictures rather than factors; a value that is
+    spelled nearly as one that is much more frequent may be a slip."""
     rows = len(listing.file)
-    for factor in listing.space.factors:
+    for k, factor in enumerate(listing.space.factors):
         if rows >= 10 and len(factor.values) > rows // 2:
             yield (
                 f"doubtful: {factor.name} has {len(factor.values):,} values in {rows:,} rows; it "
                 "names pictures rather than a factor"
             )
+        elif len(factor.values) <= LISTED:
+            yield from _slips(factor, np.bincount(listing.factors[:, k]))
+
+
+def _slips(factor: Factor, counts: Int[np.ndarray, "v"]) -> Iterator[str]:
+    """Numbers are no slips of each other: a and b, or size1 and size2, may well be classes."""
+    often = dict(zip(factor.values, counts.tolist(), strict=True))
+    for value, count in often.items():
+        common = [v for v, n in often.items() if n >= OFTEN * count and digits(v) == digits(value)]
+        for near in get_close_matches(value, common, 1, ALIKE):
+            yield (
+                f"doubtful: {factor.name} is {value!r} in {count:,} of the rows and {near!r} in "
+                f"{often[near]:,}; is it misspelled?"
+            )
+
+
+def digits(value: str) -> str:
+    return "".join(filter(str.isdigit, value))
