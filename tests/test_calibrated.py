@@ -42,6 +42,7 @@ QUIET = Runtime(torch.device("cpu"))
 WORLD = Shapes2D().calibrated()
 
 
+@pytest.mark.slow
 def test_the_papers_probe_reads_real_pictures_as_often_as_in_the_paper(tmp_path):
     probe = obtain(PaperProbeRun(WORLD, 1, epochs=24), tmp_path, QUIET)
     assert probe.name == "paper 1"
@@ -89,6 +90,7 @@ def test_kept_samples_come_back_and_equal_ones_are_equal_files(tmp_path):
         read_kept(tmp_path / "a.npz")
 
 
+@pytest.mark.slow
 def test_a_run_keeps_samples_of_its_last_checkpoints_and_they_are_scored_again(
     tmp_path, monkeypatch
 ):

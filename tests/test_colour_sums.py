@@ -225,6 +225,7 @@ def folder(tmp_path_factory) -> Path:
     return carried_out(STUDY, SMOKE, tmp_path_factory.mktemp("colours"))
 
 
+@pytest.mark.slow
 def test_every_pair_is_sampled_read_and_plotted(folder):
     rows = read_table(folder / "rows.parquet")
     ways = (("sums", "color"), ("sums", "location"), ("sums, local", "location"))

@@ -63,6 +63,7 @@ def test_joined_is_made_together(apart, tmp_path) -> None:
     assert {s["file"] for s in facts["sheets"]} == {p.name for p in joined.glob("samples/*")}
 
 
+@pytest.mark.slow
 def test_a_run_in_both_counts_once(apart, tmp_path) -> None:
     joined = join([SHIPPED, apart[1]], tmp_path / "out", "here")
     assert rows_of(joined).equals(rows_of(SHIPPED))
@@ -116,6 +117,7 @@ def test_fields_that_are_newer_than_results_stand_at_their_defaults(apart, tmp_p
         assert (_compared(other) == _compared(facts["settings"])) is same
 
 
+@pytest.mark.slow
 def test_variants_that_were_run_later_are_added(apart, tmp_path) -> None:
     for folder, variants in zip(apart, (["a", "b"], ["b", "c"]), strict=True):
         facts = read_json(folder / "study.json")

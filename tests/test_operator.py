@@ -43,6 +43,7 @@ def rows(folder) -> Table:
     return read_table(folder / "rows.parquet")
 
 
+@pytest.mark.slow
 def test_every_sum_is_counted_and_every_figure_plotted(rows, folder):
     numbers = list(SMOKE.recipe.evaluation.locations)
     for variant in (*MODELS, "swapped"):
@@ -54,6 +55,7 @@ def test_every_sum_is_counted_and_every_figure_plotted(rows, folder):
     assert json.loads((folder / "claims.json").read_text())[0]["verdict"] == "smoke"
 
 
+@pytest.mark.slow
 def test_own_and_others_do_not_depend_on_the_background(rows):
     leaks = {v: rows.where(kind="leakage", variant=v) for v in (*MODELS, "swapped")}
     assert all(

@@ -189,6 +189,7 @@ def test_an_answer_falls_before_it_rises(rows):
     assert min(path[0], path[-1] - 1) > path[low] + 0.2
 
 
+@pytest.mark.slow
 def test_spreads_that_are_too_narrow_for_the_pace_are_left_out():
     settings = override(interactions.settings("smoke"), "spreads=[0,0.02,0.05,0.1]")
     spreads = Table(rows_of(settings)).where(kind="pace").column("spread")

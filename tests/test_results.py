@@ -21,6 +21,8 @@ from recombine.studies.summary import verdicts, words
 
 RESULTS = Path(__file__).parents[1] / "results"
 STUDIES = sorted(path.parent.name for path in RESULTS.glob("*/study.json"))
+LONG = ("jitter", "ablations", "objectives", "circuits")
+"""Studies that take seconds to assess, since verdicts are computed for every checkpoint."""
 FILES = [path for path in RESULTS.rglob("*") if path.is_file() and path.name != "index.html"]
 OLD_COLUMNS = {"marks", "mark", "hits", "luck", "gone", "complete", "right", "told", "asked", "way"}
 OLD_COLUMNS |= {"echo", "untold", "study"}
@@ -64,7 +66,9 @@ def test_a_folder_holds_what_it_lists_and_nothing_else(name):
     assert all(math.prod(size_of(folder / sheet)) <= 600_000 for sheet in samples)
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(s, marks=pytest.mark.slow) if s in LONG else s for s in STUDIES]
+)
 def test_claims_follow_from_the_rows(name):
     """Assessed again they are the same, up to what processors add up differently; only where they
     come from is not computed."""

@@ -289,6 +289,7 @@ def test_a_batch_that_cannot_be_shared_is_refused():
         Fit(net(), loss, CONFIG, replace(QUIET, processes=3))
 
 
+@pytest.mark.slow
 def test_networks_of_one_kind_share_their_compiled_code_and_there_may_be_many_kinds(monkeypatch):
     """Traced, not compiled to machine code: that is enough to count."""
     plain = torch.compile
