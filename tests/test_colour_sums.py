@@ -291,8 +291,15 @@ def test_the_cosine_predicts_where_large_ones_mean_few_matches():
     assert word(COSINE, made_up()) == "supported"
     assert word(COSINE, made_up(sign=1)) == "contradicted"
     assert word(COSINE, made_up(single=0.7)) == "inconclusive"
-    (part, _) = COSINE.measure(made_up()).parts
-    assert part.estimate.value == pytest.approx(-1)
+    found = COSINE.measure(made_up())
+    assert found.parts[0].estimate.value == pytest.approx(-1)
+    assert found.measured["pairs without yellow"] == pytest.approx(-1)
+    flat = [
+        r | ({"exact_match": 0.0} if r["kind"] == "pair" and r["color"] != "yellow" else {})
+        for r in made_up()
+        if r["kind"] != "pair" or "yellow" in (r["color"], r["other"])
+    ]
+    assert COSINE.measure(Table(flat)).measured["pairs without yellow"] is None
 
 
 def at_locations(local: float, whole: float, single: float = 0.99) -> Table:

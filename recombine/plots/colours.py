@@ -18,15 +18,9 @@ from recombine.worlds.scenes.scene import COLORS
 
 WORKS, FAILS = CYCLE[0], CYCLE[1]
 """Colours of the two groups: those that compose with yellow in the paper, and those that do not."""
-LINES = (
-    ("color", 0, ""),
-    ("color", 1, "colours alone"),
-    ("color", 2, ""),
-    ("location", 0, ""),
-    ("location", 1, "at locations"),
-    ("location", 2, ""),
-)
-"""Of the samples that are shown: what was given, the column of its sheet, and what is written."""
+LINES = [(given, column) for given in ("color", "location") for column in range(3)]
+"""Of the samples that are shown: what was given, and the column of its sheet."""
+WORDS = {"color": "colours alone", "location": "with locations"}
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -75,16 +69,18 @@ def matrix(axis: Any, table: Float[np.ndarray, "n n"], names: list[str]) -> Any:
 
 
 def sums(rows: Table, names: list[str], folder: Path) -> Figure:
+    local = shared(rows, "location", "local")
     figure = Figure(
         "sums",
         "Scores of two colours, added",
         "Share of samples that are exact matches: two objects, one of each colour, by detector and "
         "colour probe; mean over seeds. Left: all pairs, ordered by the cosine with yellow; on the "
         "diagonal, each colour by itself; below it pairs of colours given alone, above it with two "
-        "locations that are far apart. Middle: colours given alone, yellow with every other "
-        "colour; dots are seeds. Blue: composes in the paper, orange: does not. Diamonds: the same "
-        "with locations; squares: from the local model. Right: colours given alone, all pairs over the cosine between what the "
-        "two colours add to pictures; those with yellow in the colours of the middle.",
+        "locations that are far apart. Middle: colours given alone, yellow with every other colour; "
+        "dots are seeds. Blue: composes in the paper, orange: does not. Diamonds: with locations"
+        + ("; squares: with locations, the local model. " if len(local) else ". ")
+        + "Right: colours given alone, all pairs over the cosine between what the two colours add to "
+        "pictures; those with yellow in the colours of the middle.",
     )
     pairs = by_pair(shared(rows, "color"), "exact_match")
     with canvas(folder, figure, 1, 3, (14.0, 4.4), width_ratios=(1.25, 1, 1)) as axes:
@@ -117,20 +113,20 @@ def yellow_bars(axis: Any, rows: Table, names: list[str]) -> None:
     each = [by_pair(some, "exact_match") for some in shared(rows, "color").by("seed").values()]
     control = by_pair(shared(rows, "location"), "exact_match")
     local = by_pair(shared(rows, "location", "local"), "exact_match")
+    axis.bar(0, 0, color=WORKS, alpha=0.75, label="composes in the paper")
+    axis.bar(0, 0, color=FAILS, alpha=0.75, label="fails in the paper")
     for x, name in enumerate(names):
         pair = frozenset(("yellow", name))
         values = [seed[pair] for seed in each]
         axis.bar(x, fmean(values), 0.7, color=group_color(name), alpha=0.75)
         axis.plot([x] * len(values), values, "o", ms=3, color=INK, alpha=0.7)
-        label = "at locations" if x == 0 else None
+        label = "with locations" if x == 0 else None
         axis.plot(x, control[pair], "D", ms=6, mfc="none", mec=GREY, mew=1.4, label=label)
         if local:
-            label = "at locations, local model" if x == 0 else None
+            label = "with locations, local model" if x == 0 else None
             axis.plot(x, local[pair], "s", ms=6, mfc="none", mec=INK, mew=1.4, label=label)
     axis.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axis.set(title="with yellow", ylabel="share of samples", ylim=(-0.03, 1.08))
-    axis.bar(0, 0, color=WORKS, alpha=0.75, label="composes in the paper")
-    axis.bar(0, 0, color=FAILS, alpha=0.75, label="fails in the paper")
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, fontsize=8)
 
 
@@ -142,17 +138,16 @@ def shared(rows: Table, given: str, model: str = "global") -> Table:
 def against_cosine(
     axis: Any, pairs: dict[frozenset[str], float], alike: dict[frozenset[str], float]
 ) -> None:
-    named = sorted((pair for pair in pairs if "yellow" in pair), key=alike.__getitem__)
-    height = {pair: 6 + 9 * (i % 2) for i, pair in enumerate(named)}
     for pair in pairs:
         yellow = "yellow" in pair
         (other, *_) = sorted(pair - {"yellow"})
         style = {"color": group_color(other) if yellow else GREY, "zorder": 3 if yellow else 2}
         axis.plot(alike[pair], pairs[pair], "o", ms=7 if yellow else 5, alpha=0.85, **style)
         if yellow:
-            place = {"textcoords": "offset points", "fontsize": 8, "ha": "center"}
-            axis.annotate(other, (alike[pair], pairs[pair]), (0, height[pair]), **place)
-    axis.set(title="all pairs", xlabel="cosine of the two colours", ylim=(-0.03, 1.08))
+            place = {"textcoords": "offset points", "fontsize": 8, "rotation": 45, "va": "bottom"}
+            axis.annotate(other, (alike[pair], pairs[pair]), (2, 4), **place)
+    top = max(pairs.values(), default=0.0)
+    axis.set(title="all pairs", xlabel="cosine of the two colours", ylim=(-0.03, 1.35 * top + 0.05))
     axis.set_ylabel("share of samples")
 
 
@@ -161,14 +156,15 @@ def samples(rows: Table, names: list[str], folder: Path) -> list[Figure]:
     figure = Figure(
         "samples",
         "Samples of yellow with every other colour",
-        "From the sum of two scores, of one seed; every line from the same noise. Colours given "
-        "alone, or with two locations that are far apart, the same for all pairs. Colours are ordered "
-        "by their cosine with yellow. In the paper, yellow composes with those in blue letters.",
+        "From the sum of two scores, the first seed; a line shares its noise and, where they are "
+        "given, its two locations, which are far apart. Colours are ordered by their cosine with "
+        "yellow. In the paper yellow composes with those in blue letters, and not with those in orange "
+        "ones.",
     )
     seeds = sorted(rows.where(kind="pair").unique("seed"))
     if not seeds or names[:1] != ["yellow"]:
         return []
-    sheets = {given: sheet_path(folder, "sums", seeds[0], given) for given, *_ in LINES}
+    sheets = {given: sheet_path(folder, "sums", seeds[0], given) for given in WORDS}
     lines = [line for line in LINES if sheets[line[0]].is_file()]
     if not lines:
         return []
@@ -176,7 +172,7 @@ def samples(rows: Table, names: list[str], folder: Path) -> list[Figure]:
     order = [*({name} for name in known), *map(set, combinations(known, 2))]
     others, size = names[1:], (len(names) - 1 + 1.2, len(lines) + 0.4)
     with canvas(folder, figure, len(lines), len(others), size, squeeze=False) as axes:
-        for line, (given, column, words) in zip(axes, lines, strict=True):
+        for line, (given, column) in zip(axes, lines, strict=True):
             for axis, name in zip(line, others, strict=True):
                 picture = cut(sheets[given], len(order), order.index({"yellow", name}), column)
                 if picture.size:
@@ -184,7 +180,7 @@ def samples(rows: Table, names: list[str], folder: Path) -> list[Figure]:
                 axis.set(xticks=(), yticks=())
                 axis.grid(visible=False)
                 axis.spines[:].set_visible(False)
-            line[0].set_ylabel(words, rotation=0, ha="right", va="center", fontsize=8)
+            line[0].set_ylabel(WORDS[given], rotation=0, ha="right", va="center", fontsize=8)
         for axis, name in zip(axes[0], others, strict=True):
             axis.set_title(name, fontsize=9, loc="center", color=group_color(name))
     return [figure]
