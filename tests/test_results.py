@@ -121,6 +121,7 @@ def test_rows_are_typed_and_in_todays_words(name):
 PROBE = "recipe.evaluation.probe_steps recipe.evaluation.probe_version"
 SINCE = {
     "ablations": "ablations",
+    "colours": "variants",
     "concept-space": "lines recipe.evaluation.probe_version",
     "jitter": "amounts",
     "forgetting": "variants",
