@@ -25,6 +25,7 @@ from recombine.metrics.colour_probe import (
     colour_doubt,
     crops,
     matches,
+    placed,
 )
 from recombine.nets.colour_grid import LEFT_OUT, ColourGrid, by_color
 from recombine.overrides import override
@@ -142,6 +143,18 @@ def test_an_exact_match_is_one_object_of_each_colour_and_no_other():
     assert every.tolist() == [True, True, False, True, True]
 
 
+def test_objects_are_placed_where_each_lies_at_the_location_of_its_own_colour():
+    at = torch.tensor([[[0.2, 0.2], [0.8, 0.8], [0.5, 0.5]]]).expand(4, -1, -1)
+    present = torch.tensor([[1, 1, 0], [1, 1, 0], [1, 1, 1], [1, 1, 0]]).bool()
+    found = torch.tensor([[1, 2, NONE], [2, 1, NONE], [1, 2, 5], [1, 2, NONE]])
+    wanted = torch.tensor([[1, 2]]).expand(4, -1)
+    goal = torch.tensor([[[0.21, 0.2], [0.8, 0.79]]]).repeat(4, 1, 1)
+    goal[3, 1, 0] = 0.6
+    there = placed(found, Layout(at, present), wanted, goal, 0.08)
+    assert there.tolist() == [True, False, False, False]
+    assert matches(found, Layout(at, present), wanted)[0].tolist() == [True, True, False, True]
+
+
 def test_a_probe_that_misreads_a_colour_is_refused():
     rows = [{"kind": "colour probe", "color": n, "accuracy": 0.99} for n in NAMES]
     assert not colour_doubt(rows)
@@ -238,6 +251,8 @@ def test_every_pair_is_sampled_read_and_plotted(folder):
         assert tuple(some.where(kind="single").column("color")) == NAMES
         for r in pairs:
             assert 0 <= r["exact_match"] <= r["all_colors"] <= 1
+            assert (r.get("placed") is not None) is (given == "location")
+            assert (r.get("placed") or 0) <= r["exact_match"]
             assert r["n"] == SMOKE.recipe.evaluation.samples
     assert tuple(rows.where(kind="colour probe").column("color")) == NAMES
     assert len(rows.where(kind="colours, real")) == 1
@@ -327,6 +342,10 @@ def test_locality_separates_where_the_local_model_composes_and_the_global_one_do
     ]
     expected = (0.804 - 0.1 / 28, 0.6, 0.986)
     assert [p.estimate.value for p in found.parts] == pytest.approx(expected)
+    assert "local, each object at its location" not in found.measured
+    with_place = at_locations(0.8, 0.2).with_columns(placed=0.5)
+    shown = LOCAL.measure(with_place).measured
+    assert shown["local, each object at its location"] == pytest.approx(0.5)
     assert found.measured["local, least pair"] == "red, yellow: 0.70"
     assert found.measured["global, mean over pairs"] == pytest.approx(0.204 - 0.1 / 28)
 

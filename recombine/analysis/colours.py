@@ -2,6 +2,7 @@
 the sum of two scores shows both colours."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import product
 from statistics import fmean
 
@@ -28,7 +29,7 @@ has to be an exact match, and the rank correlation with the cosine."""
 PLACED, MORE = 0.6, 0.3
 """Regions of B47, written when the global model's mean of 0.13 was known and before a local model was
 trained: exact matches at locations, and by how much more than the global model has."""
-PLACE = "an exact match counts objects and their colours; where they are is not checked"
+PLACE = "an exact match counts objects and their colours; where they are is checked beside it"
 SUMS = {"global": "sums", "local": "sums, local"}
 """The variants of rows."""
 DEVIATIONS = (
@@ -192,6 +193,9 @@ def locality_separates(rows: Table) -> Finding:
         singles(rows, seeds, "location", "local"),
     )
     shown: Measured = {"global, mean over pairs": fmean(whole)}
+    there = rows.where(kind="pair", given="location", variant=SUMS["local"])
+    with suppress(NotMeasured):
+        shown["local, each object at its location"] = fmean(there.column("placed"))
     for model, some in shares.items():
         means = {pair: fmean(s[pair] for s in some) for pair in some[0]}
         for word, pick in (("least", min), ("most", max)):

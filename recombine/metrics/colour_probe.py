@@ -79,6 +79,20 @@ def matches(
     return exact, own.any(2).all(1)
 
 
+def placed(
+    found: Int[Tensor, "b k"],
+    objects: Layout,
+    wanted: Int[Tensor, "b m"],
+    at: Float[Tensor, "b m 2"],
+    radius: float,
+) -> Bool[Tensor, "b"]:
+    """For each picture: whether it is an exact match, and each object lies within a radius of the
+    location of its colour."""
+    near = (objects.at[:, None] - at[:, :, None]).norm(dim=-1) <= radius
+    own = (found[:, None] == wanted[:, :, None]) & objects.present[:, None]
+    return matches(found, objects, wanted)[0] & (own & near).any(2).all(1)
+
+
 def color_row(
     found: Int[Tensor, "b k"], objects: Layout, wanted: Int[Tensor, "b m"]
 ) -> dict[str, Any]:

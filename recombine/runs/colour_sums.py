@@ -11,7 +11,7 @@ from torch import Tensor
 
 from recombine.config import ALWAYS, UsageError, config
 from recombine.files import rounded
-from recombine.metrics.colour_probe import ColourProbe, color_row
+from recombine.metrics.colour_probe import ColourProbe, color_row, placed
 from recombine.metrics.detector import Detector
 from recombine.metrics.sheets import write_sheet
 from recombine.nets.colour_grid import LEFT_OUT, ColourGrid, by_color
@@ -28,7 +28,7 @@ from recombine.train.loop import load_weights, train
 from recombine.worlds.layout import Layout
 from recombine.worlds.scenes.scene import COLORS, Labelled
 
-MODEL_VERSION, VERSION = 1, 1
+MODEL_VERSION, VERSION = 1, 2
 """Rise when what is trained, and what is measured of sums, changes."""
 GIVEN: tuple[Literal["color", "location"], ...] = ("color", "location")
 """What each part of a sum is conditioned on: a colour alone, or a colour and a location."""
@@ -122,7 +122,7 @@ class ColourSums(Task):
         for given in self.given:
             pictures = samples(model, sets, given)
             rows += [
-                self.row(images, colors, detector, probe) | {"given": given}
+                self.row(images, colors, given, detector, probe) | {"given": given}
                 for colors, images in zip(sets, pictures, strict=True)
             ]
             if work.runtime.rank == 0:
@@ -131,13 +131,23 @@ class ColourSums(Task):
         return [rounded(row) | {"step": recipe.train.steps} for row in rows]
 
     def row(
-        self, images: Tensor, colors: tuple[int, ...], detector: Detector, probe: ColourProbe
+        self,
+        images: Tensor,
+        colors: tuple[int, ...],
+        given: str,
+        detector: Detector,
+        probe: ColourProbe,
     ) -> Row:
-        objects = detector(images)
+        objects, recipe = detector(images), self.model.recipe
         wanted = torch.tensor(colors, device=images.device).expand(len(images), -1)
         names = [list(COLORS)[c] for c in colors]
         about = dict(zip(("color", "other"), names, strict=False))
-        made = color_row(probe(images, objects), objects, wanted)
+        found = probe(images, objects)
+        made = color_row(found, objects, wanted)
+        if given == "location":
+            at = prompt(recipe, colors, given, images.device).at[:, list(colors)]
+            there = placed(found, objects, wanted, at, recipe.evaluation.radius)
+            made["placed"] = float(there.double().mean())
         return {"kind": "single" if len(names) == 1 else "pair", **about, **made}
 
 
