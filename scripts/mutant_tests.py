@@ -24,7 +24,7 @@ OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"
 OPTIONS += ["--hypothesis-seed=0", "-m", ""]
 COLLECTED = [*OPTIONS, "--collect-only", "tests/test_rng.py"]
 MEMORY = 24 << 30
-"""Bytes of addresses that a child may use: a fault may ask for all there is."""
+"""Bytes of addresses that a child may use: a fault may take all there is."""
 LEAST, TIMES = 20.0, 5.0
 """Seconds for one test: so many, and so many times what it takes without a fault. What takes longer
 hangs, and is caught."""

@@ -60,7 +60,7 @@ NAMED = (
     ("metrics/violation", "Violation(pixels, c", "Violation(pixels.tril(), c", "test_violation"),
 )
 EQUIVALENT = (ROOT / "scripts" / "equivalent_mutants.txt").read_text()
-"""A module (* for any), part of a line, how the fault begins, why no test can tell the difference."""
+"""A module (* for any), part of a line, how the fault begins, why no test can see the difference."""
 MOST = 20.0
 """Seconds for the tests of one fault: they are taken, the quickest first, until they take so long."""
 

@@ -300,6 +300,8 @@ def test_the_partition_is_supported_where_both_parts_are_and_single_colours_are_
     shown = SUMS.measure(made_up()).measured
     assert shown["yellow, cyan"] == pytest.approx(0.708)
     assert shown["yellow, cyan, at locations"] is None
+    assert shown["real objects, colour of the worst"] == 0.99
+    assert shown["real pairs, exact match"] is None
 
 
 def test_the_cosine_predicts_where_large_ones_mean_few_matches():
@@ -348,6 +350,23 @@ def test_locality_separates_where_the_local_model_composes_and_the_global_one_do
     assert shown["local, each object at its location"] == pytest.approx(0.5)
     assert found.measured["local, least pair"] == "red, yellow: 0.70"
     assert found.measured["global, mean over pairs"] == pytest.approx(0.204 - 0.1 / 28)
+
+
+def test_the_local_model_alone_is_assessed_and_plotted(tmp_path):
+    """As where it is run later than the global one, and joined afterwards."""
+    some = Table(r for r in at_locations(0.8, 0.2) if r.get("variant") != "sums")
+    for claim in (SUMS, COSINE, LOCAL):
+        assert assess(claim, some, "full").verdict == "not measured"
+    (tmp_path / "figures").mkdir()
+    assert [f.name for f in STUDY.figures(some, tmp_path / "figures")] == ["cosines"]
+
+
+def test_models_without_a_common_seed_are_not_compared():
+    apart = Table(
+        r | {"seed": r["seed"] + 5} if r.get("variant") == "sums" else r
+        for r in at_locations(0.8, 0.2)
+    )
+    assert "no seed in common" in assess(LOCAL, apart, "full").note
 
 
 def test_a_model_that_was_not_run_is_not_measured():

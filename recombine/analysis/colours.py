@@ -29,7 +29,7 @@ has to be an exact match, and the rank correlation with the cosine."""
 PLACED, MORE = 0.6, 0.3
 """Regions of B47, written when the global model's mean of 0.13 was known and before a local model was
 trained: exact matches at locations, and by how much more than the global model has."""
-PLACE = "an exact match counts objects and their colours; where they are is checked beside it"
+PLACE = "exact matches count objects and colours; the share with each at its location stands beside them"
 SUMS = {"global": "sums", "local": "sums, local"}
 """The variants of rows."""
 DEVIATIONS = (
@@ -128,7 +128,14 @@ def context_numbers(rows: Table) -> Measured:
         values = by_pair(rows.where(kind="pair", given=given, variant=SUMS["global"]), column)
         for color in (*COMPOSE, *FAIL):
             shown[f"yellow, {color}{words}"] = values.get(frozenset(("yellow", color)))
+    shown["real pairs, exact match"] = mean_of(rows.where(kind="colours, real"), "exact_match")
+    read = rows.where(kind="colour probe")
+    shown["real objects, colour of the worst"] = min(read.column("accuracy"), default=None)
     return shown
+
+
+def mean_of(rows: Table, column: str) -> float | None:
+    return fmean(rows.column(column)) if len(rows) else None
 
 
 S10 = Claim(
@@ -157,7 +164,7 @@ def cosine_predicts(rows: Table) -> Finding:
     if not alike:
         raise NotMeasured("no colours were compared")
     found = [by_pair(some, "exact_match") for some in seeds.values()]
-    pairs = [pair for pair in found[0] if pair in alike]
+    pairs = [pair for pair in alike if all(pair in some for some in found)]
     ranks = ranked(found, alike, pairs)
     if any(rank != rank for rank in ranks):
         raise NotMeasured("nothing to correlate: all pairs are the same")
@@ -185,6 +192,8 @@ def locality_separates(rows: Table) -> Finding:
     0.3; needed: every single colour >= 0.8 in the local model, its location given"""
     each = {model: sums(rows, "location", model) for model in ("local", "global")}
     seeds = sorted(set.intersection(*map(set, each.values())))
+    if not seeds:
+        raise NotMeasured("the local and the global model have no seed in common")
     shares = {m: [by_pair(some[s], "exact_match") for s in seeds] for m, some in each.items()}
     local, whole = ([fmean(s.values()) for s in shares[m]] for m in ("local", "global"))
     parts = (

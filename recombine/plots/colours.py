@@ -25,7 +25,7 @@ WORDS = {"color": "colours alone", "location": "with locations"}
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     names = in_order(rows)
-    added = [sums(rows, names, folder)] if rows.where(kind="pair") else []
+    added = [sums(rows, names, folder)] if len(shared(rows, "color")) else []
     return [*added, *samples(rows, names, folder), cosine_table(rows, names, folder)]
 
 

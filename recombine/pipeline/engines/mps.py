@@ -39,7 +39,9 @@ def side_by_side(note: Callable[[str], None]) -> Iterator[bool]:
             k: v for k, v in env.items() if k != "CUDA_VISIBLE_DEVICES"
         }  # it would count what is left anew
         try:
-            works = quiet([control, "-d"], service) and quiet([sys.executable, "-c", TRIAL], env)
+            works = succeeds([control, "-d"], service) and succeeds(
+                [sys.executable, "-c", TRIAL], env
+            )
             if not works:
                 note(
                     "processes take turns on the GPU: its multi-process service does not start here"
@@ -47,7 +49,7 @@ def side_by_side(note: Callable[[str], None]) -> Iterator[bool]:
             with _exported(folders if works else {}):
                 yield works
         finally:
-            quiet([control], service, "quit\n")
+            succeeds([control], service, "quit\n")
 
 
 def wanted() -> bool:
@@ -58,7 +60,9 @@ def wanted() -> bool:
     )
 
 
-def quiet(command: list[str], env: dict[str, str], says: str = "", seconds: float = 30.0) -> bool:
+def succeeds(
+    command: list[str], env: dict[str, str], says: str = "", seconds: float = 30.0
+) -> bool:
     """Whether a command succeeds in time."""
     given = {"env": env, "input": says, "text": True, "timeout": seconds}
     try:
