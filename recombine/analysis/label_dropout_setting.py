@@ -44,6 +44,12 @@ LONG = (
     *DEVIATIONS[4:],
 )
 """Of the variants called longer."""
+FALLING = (
+    *DEVIATIONS,
+    "the rate falls to nothing over 8,000 updates (a co-author's code of DiT: over about 115,000)",
+    "the region is D3's; when the runs were planned one seed of DiT was known",
+)
+"""Of the variants called decayed."""
 FAST = "maskgit, lr 1e-3"
 """Ten times the learning rate."""
 AT_RATE = (

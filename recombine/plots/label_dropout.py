@@ -28,10 +28,11 @@ SERIES = (
     (", apart", "all labels, no overlapping sizes", CYCLE[5]),
     (", longer", "all labels, 24,000 updates", CYCLE[6]),
     (", lr 1e-3", "all labels, ten times the rate", CYCLE[7]),
+    (", decayed", "all labels, falling rate", CYCLE[8]),
     (", ddpm", "all labels, DDPM", CYCLE[3]),
     (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
 )
-"""What a variant's name ends with, what the legend calls it, its colour. The last four differ in
+"""What a variant's name ends with, what the legend calls it, its colour. The last five differ in
 length, rate or DiT's noise, not in labels, and are shown over updates alone."""
 
 

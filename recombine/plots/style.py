@@ -20,7 +20,17 @@ SEEN, LEVEL1, LEVEL2 = "#56C1FF", "#FF95CA", "#ED220D"
 """The paper's colours: seen compositions, one factor away, two factors away."""
 LEVELS = (SEEN, LEVEL1, LEVEL2, "#7A0F5C", "#3D0A3A")
 GREY = "#7A7F87"
-CYCLE = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#E69F00", "#56B4E9", "#882255", GREY)
+CYCLE = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#AA4499",
+    "#E69F00",
+    "#56B4E9",
+    "#882255",
+    GREY,
+    "#332288",
+)
 """Distinct with any colour vision (Okabe and Ito's, and Tol's)."""
 DISPLAY = {
     "maskgit": "MaskGIT", "givt": "GIVT", "mar": "MAR", "dit": "DiT", "jepa": "MaskGIT + JEPA",
