@@ -11,8 +11,9 @@ The setting is the paper's as far as its curves and a co-author's public code of
 (`Shapes2D.calibrated`): class labels, 1,500 pictures of a composition, 8,000 updates at 1e-4,
 neither clipped nor averaged. MaskGIT, GIVT and MAR share a transformer of 7 layers of 128 with
 labels as tokens; DiT has 7 of 448 with adaLN. Sizes overlap there: some pictures that are labelled
-large show a small object. `apart` trains without these, `longer` with 24,000 updates, `decayed`
-at a rate that falls to nothing. `maskgit, lr 1e-3` has ten times the learning rate (`optimizers`), `small` besides the networks of `small-models`.
+large show a small object. `apart` trains without these, `longer` with 24,000 updates, `decayed` at
+a rate that falls to nothing. `maskgit, lr 1e-3` has ten times the learning rate (`optimizers`),
+`small` besides the networks of `small-models`.
 
 With all labels DiT and GIVT are also trained on the latents of a VAE, GIVT without snapping, since
 there are no codes; `cool` samples GIVT without the noise inside components. The authors' DiT is a
