@@ -352,6 +352,38 @@ def test_what_is_left_without_overlapping_pictures():
     assert verdict(dropout.STUDY, "G19", list(rows_of(both, seen=0.4))) != "supported"
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "supported"),
+        ({"mar, decayed": (0.4,) * 5}, "partly supported"),
+        ({"dit, decayed": (0.5,) * 5, "mar, decayed": (0.5,) * 5}, "inconclusive"),
+    ],
+)
+def test_a_falling_rate_lifts_mar_and_dit_to_the_paper_or_not(changed, said):
+    heights = {f: (0.5,) * 5 for f in ("mar", "dit", "maskgit")}
+    heights |= {f"{f}, decayed": (0.95,) * 5 for f in ("mar", "dit", "maskgit")}
+    assert verdict(dropout.STUDY, "G28", list(rows_of(heights | changed))) == said
+
+
+def test_only_seeds_that_nobody_had_seen_say_whether_dit_leads():
+    kinds = (", decayed", ", apart")
+    heights = {f + kind: (0.5,) * 5 for f in ("maskgit", "dit") for kind in kinds}
+    assert verdict(dropout.STUDY, "G30", rows := with_open_set(heights)) == "not measured"
+    later = [row | {"seed": row["seed"] + 5} for row in with_open_set(heights | {
+        f"dit{kind}": (0.9,) * 5 for kind in kinds
+    })]  # fmt: skip
+    assert verdict(dropout.STUDY, "G30", [*rows, *later]) == "supported"
+    worse = [row | {"seed": row["seed"] + 5} for row in with_open_set(heights)]
+    assert verdict(dropout.STUDY, "G30", [*rows, *worse]) == "inconclusive"
+
+
+def with_open_set(heights: dict) -> list:
+    """The same by the open-set probe."""
+    rows = list(rows_of(heights))
+    return [*rows, *(row | {"probe": "open-set"} for row in rows if row.get("probe") == "oracle")]
+
+
 APART = {"maskgit": 0.02, "givt": 0.95, "mar": 0.95, "dit": 0.95}
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from level_rows import accuracy_rows, verdict
 
+from recombine.config import UsageError
 from recombine.objectives.masked import Masked
 from recombine.studies import repair, small_models
 from recombine.studies.small_models import STUDY
@@ -74,3 +75,21 @@ def test_the_auxiliary_loss_must_raise_level_two_and_must_not_have_collapsed():
     assert verdict(STUDY, "G26", rows_of(REPAIRED)) == "supported"
     assert verdict(STUDY, "G26", rows_of(REPAIRED | {"jepa, averaged": 0.06})) == "inconclusive"
     assert verdict(STUDY, "G26", rows_of(REPAIRED, spread=0.001)) == "not measured"
+
+
+def test_only_seeds_from_ten_on_say_whether_small_models_differ():
+    both = (*PAPER, "open-set")
+    known = accuracy_rows({"maskgit": 0.3, "mar": 0.8, "dit": 0.8}, probes=both, seen=0.8)
+    assert verdict(STUDY, "G29", known) == "not measured"
+    fresh = [row | {"seed": row["seed"] + 10} for row in known]
+    assert verdict(STUDY, "G29", fresh) == "supported"
+    alike = accuracy_rows({"maskgit": 0.5, "mar": 0.5, "dit": 0.5}, probes=both, seen=0.8)
+    late = [row | {"seed": row["seed"] + 10} for row in alike]
+    assert verdict(STUDY, "G29", [*known, *late]) == "inconclusive"
+
+
+def test_variants_can_be_chosen_and_misspelled_ones_are_refused():
+    full = small_models.settings("full")
+    assert list(replace(full, variants=("dit",)).recipes()) == ["dit"]
+    with pytest.raises(UsageError, match="'dut' is none of maskgit; givt"):
+        replace(full, variants=("dut",)).recipes()

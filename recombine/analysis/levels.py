@@ -1,6 +1,6 @@
 """From accuracy rows to one number per level: per seed first, then over seeds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -8,7 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from recombine.analysis.claims import Measured, Part
-from recombine.analysis.estimates import Estimate, rate, rate_difference
+from recombine.analysis.estimates import Estimate, mean_rate_difference, rate, rate_difference
+from recombine.analysis.frames import pl
 from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.intervals import TRUST
 
@@ -172,6 +173,25 @@ def gain(rows: Table, more: str, less: str, level: int = 2, probe: str | None = 
     if not (both := sorted(a.keys() & b.keys())):
         raise NotMeasured(f"{more} has seeds {sorted(a)}, {less} {sorted(b)}: none in common")
     return rate_difference([a[seed] for seed in both], [b[seed] for seed in both])
+
+
+def mean_gain(
+    rows: Table, pairs: Sequence[tuple[str, str]], level: int = 2, probe: str | None = None
+) -> Estimate:
+    """The mean over pairs of variants of how much more accurate the first is than the second."""
+    values = [
+        tuple(list(per_seed(rows, v, level, late_mean, probe).values()) for v in pair)
+        for pair in pairs
+    ]
+    return mean_rate_difference([(more, less) for more, less in values])
+
+
+def since(rows: Table, first: int) -> Table:
+    """The rows of seeds from one on, and those that have no seed. NotMeasured where none is left."""
+    left = rows.filter(pl.col("seed").is_null() | (pl.col("seed") >= first))
+    if not len(left.where(kind="accuracy")):
+        raise NotMeasured(f"no seed from {first} on")
+    return left
 
 
 def same_seeds(*values: dict[int, float]) -> None:

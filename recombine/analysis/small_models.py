@@ -7,13 +7,12 @@ from dataclasses import replace
 from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, claim
-from recombine.analysis.frames import pl
-from recombine.analysis.levels import gain_of, gains, has_learned
+from recombine.analysis.levels import gain_of, gains, has_learned, since
 from recombine.analysis.optimizers import FAMILIES
 from recombine.analysis.paper_probe import PAPER, paper_numbers, with_paper_probe
 from recombine.analysis.repair import FAST, PAPERS, spreads
 from recombine.analysis.single_runs import by_seed
-from recombine.analysis.table import NotMeasured, Table
+from recombine.analysis.table import Table
 
 PLAIN, REPAIRED = "maskgit, averaged", "jepa, averaged"
 RUNS = {PLAIN: "maskgit" + FAST, REPAIRED: "jepa" + FAST}
@@ -80,9 +79,7 @@ def continuous_lead_in_fresh_seeds(rows: Table) -> Finding:
 
     Expected: level 2 of DiT and of MAR - MaskGIT >= 0 by the paper's linear probe (mean over its
     seeds) and by the open-set probe, seen >= 0.7 for all; late means, seeds from 10 on"""
-    fresh = with_paper_probe(rows).filter(pl.col("seed").is_null() | (pl.col("seed") >= FRESH))
-    if not len(fresh.where(kind="accuracy")):
-        raise NotMeasured(f"no seed from {FRESH} on")
+    fresh = since(with_paper_probe(rows), FRESH)
     leaders, every = ("dit", "mar"), ("maskgit", "mar", "dit")
     parts = [
         gain_of(fresh, family, "maskgit", 0.0, probe=probe)
