@@ -151,7 +151,8 @@ def overlap_does_not_teach(rows: Table) -> Finding:
     parts = [
         gain_of(rows, *pair, -0.15, probe=PAPER) for pair in zip(without, families, strict=True)
     ]
-    return Finding((*parts, *seen(rows, *without)), context_numbers(rows, *families, *without))
+    shown = context_numbers(rows, *families, *without) | by_seed(rows, *without)
+    return Finding((*parts, *seen(rows, *without)), shown)
 
 
 @claim("G21", "A, Fig 3", faithful=False, deviations=LONG)

@@ -1,6 +1,7 @@
 """The figures of `repair`: samples seed by seed, all levels over updates, and the parts of the
 loss."""
 
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -14,7 +15,7 @@ from recombine.analysis.table import Table
 from recombine.plots.calibrated import all_levels
 from recombine.plots.scene_pictures import cut
 from recombine.plots.sheets import sheet_path
-from recombine.plots.style import BESIDE, CYCLE, Figure, canvas, display
+from recombine.plots.style import BESIDE, CYCLE, GREY, Figure, canvas, display
 
 PARTS = (
     ("output_loss", "loss on the output"),
@@ -51,9 +52,10 @@ def seed_by_seed(rows: Table, folder: Path) -> list[Figure]:
     furthest = codes.index(accuracies.where(level=level).unique("composition")[0])
     late = {v: per_seed(rows, v, level, probe=PAPER) for v in variants}
     oracle = {v: per_seed(rows, v, level, probe="oracle") for v in variants}
-    seeds = sorted(set.intersection(*map(set, late.values()))) if late else []
+    seeds = sorted(set.union(*map(set, late.values()))) if late else []
     last = max(accuracies.unique("step"))
-    sheets = {(s, v): sheet_path(folder, v, s, last) for s in seeds for v in variants}
+    trained = [(s, v) for s in seeds for v in variants if s in late[v]]
+    sheets = {(s, v): sheet_path(folder, v, s, last) for s, v in trained}
     if not sheets or not all(path.is_file() for path in sheets.values()):
         return []
     figure = Figure(
@@ -66,14 +68,17 @@ def seed_by_seed(rows: Table, folder: Path) -> list[Figure]:
     )
     size = (2.9 * len(variants) + 0.6, 0.62 * len(seeds) + 0.4)
     with canvas(folder, figure, len(seeds), len(variants), size=size, squeeze=False) as axes:
-        for (seed, variant), axis in zip(sheets, axes.flat, strict=True):
+        for (seed, variant), axis in zip(product(seeds, variants), axes.flat, strict=True):
+            axis.set(xticks=(), yticks=())
+            axis.grid(visible=False)
+            axis.spines[:].set_visible(False)
+            if (seed, variant) not in sheets:
+                axis.text(0.5, 0.5, "not trained", ha="center", va="center", color=GREY)
+                continue
             cells = [cut(sheets[seed, variant], len(codes), furthest, k) for k in range(SHOWN)]
             axis.imshow(np.concatenate(cells, axis=1), interpolation="nearest")
             both = f"{late[variant][seed]:.2f}\n{oracle[variant][seed]:.2f}"
             axis.text(1.02, 0.5, both, va="center", fontsize=8, transform=axis.transAxes)
-            axis.set(xticks=(), yticks=())
-            axis.grid(visible=False)
-            axis.spines[:].set_visible(False)
         for axis, variant in zip(axes[0], variants, strict=True):
             axis.set_title(display(variant))
         for axis, seed in zip(axes[:, 0], seeds, strict=True):
