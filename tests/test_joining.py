@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from digits import alike
 
 from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
@@ -55,7 +56,7 @@ def test_joined_is_made_together(apart, tmp_path) -> None:
     assert rows_of(joined).equals(rows_of(SHIPPED))
     ours, theirs = (read_json(f / "claims.json") for f in (joined, SHIPPED))
     keys = ("id", "estimate", "interval", "n", "verdict", "seeds", "measured")
-    assert [[c[k] for k in keys] for c in ours] == [[c[k] for k in keys] for c in theirs]
+    assert alike([[c[k] for k in keys] for c in ours], [[c[k] for k in keys] for c in theirs])
     facts, whole = (read_json(f / "study.json") for f in (joined, SHIPPED))
     for key in ("seeds", "settings", "scale"):
         assert facts[key] == whole[key]

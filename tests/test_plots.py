@@ -143,8 +143,8 @@ def test_families_keep_their_colours_and_others_take_those_that_are_left():
     assert found["dit"] == FAMILY["dit"] == CYCLE[0]
     assert found["maskgit"] == CYCLE[1]
     assert (found["x"], found["y"]) == (CYCLE[2], CYCLE[3])
-    many = colors_of([f"v{i}" for i in range(9)])
-    assert many["v8"] == many["v0"] == CYCLE[0]
+    many = colors_of([f"v{i}" for i in range(len(CYCLE) + 1)])
+    assert many[f"v{len(CYCLE)}"] == many["v0"] == CYCLE[0]
 
 
 def test_seeds_are_thin_and_their_mean_bold_and_one_seed_is_the_mean(tmp_path):

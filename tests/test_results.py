@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from digits import alike
 from test_report_browser import CHROMIUM, DESK, framed
 
 import recombine as rc
@@ -76,17 +77,6 @@ def test_claims_follow_from_the_rows(name):
     facts, shipped = (read_json(RESULTS / name / f"{n}.json") for n in ("study", "claims"))
     again = json.loads(json.dumps(verdicts(study, results.rows, facts)))
     assert alike(again, shipped), AGAIN
-
-
-def alike(one, other) -> bool:
-    """Equal, numbers up to the last digits, in which processors differ."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(alike, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
-    return one == other
 
 
 @pytest.mark.parametrize("name", STUDIES)

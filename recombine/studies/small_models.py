@@ -7,7 +7,7 @@ weights, without paper A's auxiliary loss and with it, as in `repair`.
 
 Seeds 0 to 4 were trained before the claims were written: the means were in the paper's order and the
 auxiliary loss helped in four seeds of five. So at full scale seeds are counted from 5. In seeds 5 to
-9 DiT and MAR read about 0.3 more than MaskGIT; whether they do in others is asked of seeds from 10 on
+9 DiT and MAR read about 0.3 more than MaskGIT; whether others agree is for seeds from 10 on to say
 (`--first-seed 5`).
 
 Run: `recombine run small-models --scale full --workers 2` (two cores)."""
