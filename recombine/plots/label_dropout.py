@@ -1,5 +1,7 @@
 """The figures of `label-dropout`: what each family loses by it, and the curves beside the paper's."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -35,12 +37,25 @@ SERIES = (
 """What a variant's name ends with, what the legend calls it, its colour. The last five differ in
 length, rate or DiT's noise, not in labels, and are shown over updates alone."""
 
+KINDS = (
+    ("", "constant rate", CYCLE[0]),
+    (", decayed", "falling rate", CYCLE[8]),
+    (", apart", "no overlapping sizes", CYCLE[5]),
+)
+"""Kinds of training with all labels, as SERIES."""
+PROBES = (
+    ("paper's linear probe", PAPER),
+    ("open-set probe", "open-set"),
+    ("oracle", "oracle"),
+)
+
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     read = with_paper_probe(rows)
     named = {ending: (name, color) for ending, name, color in SERIES}
     second = level_two(rows, folder, named)
-    first = [what_it_costs(read, folder), *which_factor(read, folder), second]
+    late = [what_it_costs(read, folder), *kinds_of_training(read, folder)]
+    first = [*late, *which_factor(read, folder), second]
     return [*first, beside_paper(read, folder), *gate(rows, folder)]
 
 
@@ -55,23 +70,42 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
     )
     variants = variants_of(rows)
     families = compared(variants)
-    series = [s for s in SERIES[:4] if any(f + s[0] in variants for f in families)]
+    series = shown(SERIES[:4], families, variants)
     with canvas(folder, figure, 1, len(PANELS), size=(12.0, 3.4), sharey=True) as axes:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
-            for i, (ending, name, color) in enumerate(series):
-                shift = (i - (len(series) - 1) / 2) * 0.75 / len(series)
-                for x, family in enumerate(families):
-                    if family + ending in variants:
-                        values = per_seed(rows, family + ending, level, probe=probe).values()
-                        plot_seeds(axis, x + shift, list(values), color, "" if x else name)
+            late = partial(late_means, rows, level=level, probe=probe)
+            plot_families(axis, families, series, variants, late)
             axis.set_title(title)
-            axis.set_xticks(range(len(families)), [display(f) for f in families])
-            axis.grid(axis="x", visible=False)
-        plot_paper_values(axes[2], families)
-        axes[0].set(ylim=(-0.03, 1.03), ylabel="share of samples read as prompted")
-        named = axes[2].get_legend_handles_labels()
-        axes[0].figure.legend(*named, loc="outside lower center", ncols=3)
+        finish(axes, axes[2], families)
     return figure
+
+
+def kinds_of_training(rows: Table, folder: Path) -> list[Figure]:
+    """Nothing where all labels were given in one kind of training alone."""
+    variants = variants_of(rows)
+    other = [ending for ending, *_ in KINDS[1:]]
+    families = [f for f in families_of(variants) if {f + end for end in other} & set(variants)]
+    series = shown(KINDS, families, variants)
+    if len(series) < 2:
+        return []
+    figure = Figure(
+        "kinds",
+        "All labels given, three kinds of training",
+        "Level 2, late means; each dot is a seed, each bar the mean over seeds. Dotted: what each "
+        "probe reads of real pictures, whose sizes overlap. Diamonds, left of each family: the "
+        "paper's own late means.",
+    )
+    panels = [p for p in PROBES if rows.where(kind="accuracy", probe=p[1])]
+    size = (3.6 * len(panels), 3.4)
+    with canvas(folder, figure, 1, len(panels), size=size, sharey=True, squeeze=False) as axes:
+        for axis, (title, probe) in zip(axes[0], panels, strict=True):
+            late = partial(late_means, rows, level=2, probe=probe)
+            plot_families(axis, families, series, variants, late)
+            if real := rows.where(kind="probe", probe=probe, level=2).column("joint"):
+                axis.axhline(fmean(real), color=INK, ls=":", lw=1, label="real pictures")
+            axis.set_title(title)
+        finish(axes[0], axes[0][0], families)
+    return [figure]
 
 
 def which_factor(rows: Table, folder: Path) -> list[Figure]:
@@ -88,22 +122,49 @@ def which_factor(rows: Table, folder: Path) -> list[Figure]:
     )
     variants = variants_of(rows)
     families = compared(variants)
-    series = [s for s in (*SERIES[:2], SERIES[5]) if any(f + s[0] in variants for f in families)]
+    series = shown((*SERIES[:2], SERIES[5]), families, variants)
     with canvas(folder, figure, 1, len(factors), size=(10.0, 3.2), squeeze=False) as axes:
         for axis, column in zip(axes[0], factors, strict=True):
-            for i, (ending, name, color) in enumerate(series):
-                shift = (i - (len(series) - 1) / 2) * 0.75 / len(series)
-                for x, family in enumerate(families):
-                    if family + ending in variants:
-                        values = factor_of(rows, family + ending, column)
-                        plot_seeds(axis, x + shift, values, color, "" if x else name)
-            axis.set_xticks(range(len(families)), [display(f) for f in families])
+            plot_families(axis, families, series, variants, partial(factor_of, rows, column=column))
             axis.set(title=FACTORS[column], ylim=(-0.03, 1.03))
-            axis.grid(axis="x", visible=False)
-        axes[0][0].set_ylabel("share of samples read as prompted")
-        named = axes[0][0].get_legend_handles_labels()
-        axes[0][0].figure.legend(*named, loc="outside lower center", ncols=3)
+        finish(axes[0], axes[0][0], ())
     return [figure]
+
+
+Series = Sequence[tuple[str, str, str]]
+
+
+def shown(series: Series, families: Sequence[str], variants: Sequence[str]) -> Series:
+    """Those of which some family was trained."""
+    return [s for s in series if any(family + s[0] in variants for family in families)]
+
+
+def late_means(rows: Table, variant: str, level: int, probe: str) -> list[float]:
+    return list(per_seed(rows, variant, level, probe=probe).values())
+
+
+def plot_families(
+    axis: Any,
+    families: Sequence[str],
+    series: Series,
+    variants: Sequence[str],
+    values: Callable[[str], list[float]],
+) -> None:
+    """The seeds of each family side by side, one group of dots for each of the series."""
+    for i, (ending, name, color) in enumerate(series):
+        shift = (i - (len(series) - 1) / 2) * 0.75 / len(series)
+        trained = [(x, f + ending) for x, f in enumerate(families) if f + ending in variants]
+        for number, (x, variant) in enumerate(trained):
+            plot_seeds(axis, x + shift, values(variant), color, "" if number else name)
+    axis.set_xticks(range(len(families)), [display(f) for f in families])
+    axis.grid(axis="x", visible=False)
+
+
+def finish(axes: Sequence[Any], beside: Any, families: Sequence[str]) -> None:
+    """The paper's values in one of the panels, axes and legend."""
+    plot_paper_values(beside, families)
+    axes[0].set(ylim=(-0.03, 1.03), ylabel="share of samples read as prompted")
+    axes[0].figure.legend(*beside.get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 
 def beside_paper(rows: Table, folder: Path) -> Figure:
