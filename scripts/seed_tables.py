@@ -1,31 +1,31 @@
 """Tables of what stands beside claims: level 2 by seed, and which factor is right. Each model once, as
 the first claim that measured it says."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 from numbers_as_text import called, number, table_line
 
-RESULTS = Path(__file__).parents[1] / "results"
 SEEDS, FACTORS = ", by seed", ("shape", "colour", "size")
 Claims = list[dict[str, Any]]
 
 
 def seeds_table(claims: Claims) -> str:
-    """A line for each model: level 2 of every seed and their mean. Some studies count their seeds from
-    another one than 0."""
-    lines: dict[str, list[str]] = {}
+    """A line for each model: level 2 of every seed and their mean. Seeds that a model does not have
+    are empty."""
+    lines: dict[str, tuple[dict[int, str], str]] = {}
     for claim in claims:
         measured = claim["measured"]
         for name in (n.removesuffix(SEEDS) for n in measured if n.endswith(SEEDS)):
-            lines.setdefault(name, [*measured[name + SEEDS].split(), mean_of(claim, name)])
-    most = max(map(len, lines.values())) - 1
-    facts = json.loads((RESULTS / claims[0]["study"] / "study.json").read_text())
-    heads = ("level 2 by seed", *map(str, facts["seeds"][:most]), "mean")
-    gap = {name: [""] * (most - len(cells) + 1) for name, cells in lines.items()}
-    made = [[called(n), *cells[:-1], *gap[n], cells[-1]] for n, cells in lines.items()]
-    return table_of(heads, made)
+            values = measured[name + SEEDS].split()
+            seeds = measured.get(f"{name}, seeds run", " ".join(map(str, range(len(values)))))
+            each = dict(zip(map(int, seeds.split()), values, strict=True))
+            lines.setdefault(name, (each, mean_of(claim, name)))
+    every = sorted(set().union(*(each for each, _ in lines.values())))
+    made = [
+        [called(name), *(each.get(seed, "") for seed in every), mean]
+        for name, (each, mean) in lines.items()
+    ]
+    return table_of(("level 2 by seed", *map(str, every), "mean"), made)
 
 
 def mean_of(claim: dict[str, Any], name: str) -> str:

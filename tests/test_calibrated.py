@@ -12,6 +12,7 @@ from level_rows import regions, verdict
 
 from recombine.analysis import calibrated as claims
 from recombine.analysis import label_dropout
+from recombine.analysis import label_dropout_variants as variants
 from recombine.analysis.levels import late_mean
 from recombine.analysis.paper_curves import paper_curves
 from recombine.analysis.paper_probe import PAPER, with_paper_probe
@@ -366,22 +367,51 @@ def test_a_falling_rate_lifts_mar_and_dit_to_the_paper_or_not(changed, said):
     assert verdict(dropout.STUDY, "G28", list(rows_of(heights | changed))) == said
 
 
-def test_only_seeds_that_nobody_had_seen_say_whether_dit_leads():
-    kinds = (", decayed", ", apart")
-    heights = {f + kind: (0.5,) * 5 for f in ("maskgit", "dit") for kind in kinds}
-    assert verdict(dropout.STUDY, "G30", rows := with_open_set(heights)) == "not measured"
-    later = [row | {"seed": row["seed"] + 5} for row in with_open_set(heights | {
-        f"dit{kind}": (0.9,) * 5 for kind in kinds
-    })]  # fmt: skip
-    assert verdict(dropout.STUDY, "G30", [*rows, *later]) == "supported"
-    worse = [row | {"seed": row["seed"] + 5} for row in with_open_set(heights)]
-    assert verdict(dropout.STUDY, "G30", [*rows, *worse]) == "inconclusive"
+NEW = {"maskgit, decayed": 0.3, "mar, decayed": 0.8, "dit, decayed": 0.9}
 
 
-def with_open_set(heights: dict) -> list:
-    """The same by the open-set probe."""
-    rows = list(rows_of(heights))
-    return [*rows, *(row | {"probe": "open-set"} for row in rows if row.get("probe") == "oracle")]
+@pytest.mark.parametrize(
+    ("changed", "probe", "said"),
+    [
+        ({}, "open-set", "supported"),
+        ({"mar, decayed": 0.2}, "open-set", "partly supported"),
+        ({"mar, decayed": 0.2, "dit, decayed": 0.2}, "open-set", "partly supported"),
+        (dict.fromkeys(NEW, 0.5), "all", "inconclusive"),
+    ],
+)
+def test_only_seeds_from_five_on_say_whether_dit_and_mar_lead(changed, probe, said):
+    known = rows_by(NEW, {}, "all")
+    assert verdict(dropout.STUDY, "G30", known) == "not measured"
+    later = [row | {"seed": row["seed"] + 5} for row in rows_by(NEW, changed, probe)]
+    assert verdict(dropout.STUDY, "G30", [*known, *later]) == said
+
+
+def rows_by(heights: dict[str, float], changed: dict[str, float], probe: str) -> list:
+    """Five seeds of each variant; other heights by one probe, or by all."""
+    some = list(rows_of({name: (y,) * 5 for name, y in (heights | changed).items()}))
+    rest = some if probe == "all" else list(rows_of({n: (y,) * 5 for n, y in heights.items()}))
+    papers = [row for row in rest if row["probe"] != "oracle"]
+    return [*papers, *(r | {"probe": "open-set"} for r in some if r["probe"] == "oracle")]
+
+
+def test_the_mean_over_kinds_of_training_is_over_the_seeds_that_all_have():
+    """Kinds go alike, so the interval is that of one kind; a kind that one family lacks is left out."""
+    seeds = (0.1, 0.3, 0.2, 0.4, 0.5)
+    one = {"maskgit": seeds, "dit": (0.9,) * 5}
+    both = one | {f"{name}, decayed": values for name, values in one.items()}
+    fewer = both | {"maskgit, decayed": seeds[:4]}
+    said = [
+        variants.means_over_kinds(with_paper_probe(rows_of(heights)))
+        for heights in (one, both | {"dit, apart": seeds}, fewer)
+    ]
+    name = "dit - maskgit, mean over kinds"
+    assert [found["kinds of training"] for found in said] == [1, 2, 2]
+    assert said[0][name] == said[1][name]
+    assert said[2][name].endswith("n = 4")
+    assert (
+        variants.means_over_kinds(with_paper_probe(rows_of({"dit": seeds})))["kinds of training"]
+        == 0
+    )
 
 
 APART = {"maskgit": 0.02, "givt": 0.95, "mar": 0.95, "dit": 0.95}

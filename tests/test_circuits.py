@@ -71,7 +71,13 @@ from recombine.runs.models import Model, ModelRun
 from recombine.runs.recipe import Evaluation, Recipe
 from recombine.studies import circuits, repair
 from recombine.studies.calibrated import Calibrated
-from recombine.studies.circuits import STUDY, Circuits, circuits_separate, fewer_polysemantic
+from recombine.studies.circuits import (
+    STUDY,
+    Circuits,
+    before_and_after,
+    circuits_separate,
+    fewer_polysemantic,
+)
 from recombine.studies.repair import Repair
 from recombine.tokenizers.autoencoder import Autoencoder
 from recombine.tokenizers.bottlenecks import VQ
@@ -585,3 +591,16 @@ def test_thresholds_go_from_a_thousandth_to_one():
 def test_a_network_without_attention_has_no_heads():
     with pytest.raises(LookupError, match="Sequential has no attention"):
         heads_of(nn.Sequential(nn.Linear(2, 2)))
+
+
+def test_seeds_that_were_known_and_those_trained_later_are_estimated_apart():
+    def rows_of(seeds):
+        return Table(
+            {"kind": "head", "variant": v, "seed": s} for v in ("maskgit", "jepa") for s in seeds
+        )
+
+    said = before_and_after(
+        rows_of(range(3, 7)), "fall", lambda x: round(sum(x), 1), [0.1, 0.2, 0.4, 0.5]
+    )
+    assert said == {"fall, seeds before 5": "0.3", "fall, seeds from 5 on": "0.9"}
+    assert before_and_after(rows_of(range(5)), "fall", sum, [0.1] * 5) == {}

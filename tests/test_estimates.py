@@ -22,7 +22,6 @@ from recombine.analysis.estimates import (
     correlation,
     correlation_estimate,
     mean,
-    mean_rate_difference,
     rate,
     rate_difference,
     rate_difference_of_differences,
@@ -260,33 +259,6 @@ def test_a_difference_of_differences_stays_within_two_and_is_wider_than_each(a, 
     first = ends(rate_difference(a, b))
     assert high - low > 0.9 * (first[1] - first[0])
     assert found.value == pytest.approx(np.mean(a) - 2 * np.mean(b) + np.mean(c))
-
-
-@MOST
-@given(SHARES, SHARES)
-def test_a_mean_over_equal_settings_is_one_difference_and_surer(a, b):
-    one, two = rate_difference(a, b), mean_rate_difference([(a, b), (a, b)])
-    assert two.value == pytest.approx(one.value)
-    assert two.n == one.n
-    low, high = ends(two)
-    assert -1 <= low <= two.value <= high <= 1
-    assert high - low <= (one.high - one.low) * 1.01
-
-
-def test_a_mean_over_one_setting_is_its_difference_and_over_none_is_refused():
-    a, b = [0.9, 0.8, 1.0], [0.2, 0.5, 0.1]
-    assert ends(mean_rate_difference([(a, b)])) == pytest.approx(ends(rate_difference(a, b)))
-    with pytest.raises(ValueError, match="at least one"):
-        mean_rate_difference([])
-
-
-@pytest.mark.parametrize("nu", [1, 3, 30])
-def test_an_interval_of_a_mean_over_settings_covers(nu):
-    means = (0.4, 0.6), (0.3, 0.7)
-    drawn = [[seeds_of(mu, nu, 5, 300, key=10 + i) for i, mu in enumerate(pair)] for pair in means]
-    found = [mean_rate_difference([(a[i], b[i]) for a, b in drawn]) for i in range(300)]
-    covered = np.mean([e.low <= -0.3 <= e.high for e in found])
-    assert 0.9 - 2 * math.sqrt(0.9 * 0.1 / 300) <= covered <= 0.997
 
 
 def test_a_difference_to_a_known_rate_is_almost_the_rate():

@@ -1,6 +1,7 @@
 """Results of other seeds, made apart, joined: the same as made together."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -11,14 +12,16 @@ from recombine.analysis.table import Table
 from recombine.config import UsageError, from_json, to_json
 from recombine.files import read_json, write_atomic, write_json
 from recombine.pipeline.plan import Command, make_plans
-from recombine.studies import find
+from recombine.studies import find, small_models
 from recombine.studies.joining import (
     _compared,
     _copied_sheets,
     _joined_facts,
     join,
     joined_rows,
+    joined_settings,
 )
+from recombine.studies.small_models import SmallModels
 from recombine.studies.summary import assess_again
 
 SHIPPED = Path(__file__).parents[1] / "results" / "colours"
@@ -208,3 +211,11 @@ def test_facts_of_all_are_joined() -> None:
         "device": "A, B", "torch": "2", "python": "", "trained": "", "seconds": 3.3,
         "runs": ["r", "s", "t"], "assessed": "here", "commit": "x",
     }  # fmt: skip
+
+
+def test_a_list_that_older_settings_lack_is_at_its_default_there_in_both_orders():
+    new = to_json(replace(small_models.settings("full"), variants=("dit",)))
+    old = {key: value for key, value in new.items() if key != "variants"}
+    every = set(SmallModels().variants)
+    for pair in ((old, new), (new, old)):
+        assert set(joined_settings(list(pair))["variants"]) == every

@@ -18,7 +18,7 @@ from recombine.analysis.levels import curves_at
 from recombine.analysis.optimizers import held_out
 from recombine.analysis.paper_curves import paper_curves
 from recombine.analysis.paper_probe import with_paper_probe
-from recombine.analysis.repair import spreads
+from recombine.analysis.repair import repaired_pairs, spreads
 from recombine.analysis.table import Table
 from recombine.config import UsageError
 from recombine.nets.conditioning import Conditioning
@@ -229,6 +229,10 @@ def test_samples_are_shown_seed_by_seed_where_every_sheet_is_there(tmp_path):
         assert (shown == (200, 40 * seed, 0)).all()
     sheet_path(figures, "jepa", 1, step).unlink()
     assert seed_by_seed(with_paper_probe(Table(rows)), figures) == []
+    fewer = [r for r in rows if (r["variant"], r["seed"]) != ("jepa", 1)]
+    with patch("recombine.plots.style.save") as saved:
+        assert seed_by_seed(with_paper_probe(Table(fewer)), figures)
+    assert saved.call_args[0][0].axes[3].texts[0].get_text() == "not trained"
 
 
 def test_unseen_combinations_are_shown_by_seed_where_every_sheet_is_there(tmp_path):
@@ -578,3 +582,13 @@ def test_what_is_learned_and_lost_is_shown_at_its_best_and_late():
     assert [p.estimate.value for p in finding.parts] == pytest.approx([0.95, 0.1])
     shown = {"values, raw, dropout, best": 0.95, "values, raw, dropout, late": 0.1}
     assert finding.measured == pytest.approx(shown)
+
+
+def test_pairs_of_single_runs_are_counted_by_the_rise_that_is_expected_and_by_the_papers():
+    rows = with_paper_probe(
+        Table(accuracy_rows({"maskgit": [0.0, 0.2], "jepa": [0.3, 0.5]}, probes=PAPER))
+    )
+    assert repaired_pairs(rows, "maskgit", "jepa") == {
+        "share of pairs of runs that pass": 0.5,
+        "share of pairs of runs with the paper's rise": 0.25,
+    }

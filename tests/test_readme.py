@@ -19,6 +19,7 @@ from detector_tables import agreement, read_counts  # noqa: E402
 from numbers_as_text import called, number, region, verdict  # noqa: E402
 from prose_numbers import filled_numbers, uncited  # noqa: E402
 from readme import PICTURES, claims_page, filled, spans  # noqa: E402
+from seed_tables import seeds_table  # noqa: E402
 
 TEXT = (ROOT / "README.md").read_text()
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -187,3 +188,17 @@ def test_counts_by_eye_are_of_240_different_pictures():
     assert agreement(counts)[0] == "240"
     off = [c | {"by_eye": str(int(c["by_detector"]) + 2)} for c in counts]
     assert agreement(off)[1:] == ["0.00", "0.00", "-2.00"]
+
+
+def test_a_table_of_seeds_puts_every_number_under_its_own_seed():
+    measured = {
+        "dit": 0.6,
+        "dit, by seed": "0.50 0.70",
+        "mar, by seed": "0.10 0.30",
+        "mar, seeds run": "1 5",
+    }
+    assert seeds_table([{"measured": measured}]).splitlines()[::2] == [
+        "| level 2 by seed | 0 | 1 | 5 | mean |",
+        "| DiT | 0.50 | 0.70 | | 0.60 |",
+    ]
+    assert seeds_table([{"measured": measured}]).splitlines()[3] == "| MAR | | 0.10 | 0.30 | 0.20 |"

@@ -78,14 +78,22 @@ def test_the_auxiliary_loss_must_raise_level_two_and_must_not_have_collapsed():
 
 
 def test_only_seeds_from_ten_on_say_whether_small_models_differ():
-    both = (*PAPER, "open-set")
-    known = accuracy_rows({"maskgit": 0.3, "mar": 0.8, "dit": 0.8}, probes=both, seen=0.8)
+    def late(heights: dict, probes: tuple) -> list:
+        rows = accuracy_rows(heights, probes=probes, seen=0.8)
+        return [row | {"seed": row["seed"] + 10} for row in rows]
+
+    high = {"maskgit": 0.3, "mar": 0.7, "dit": 0.8}
+    known = accuracy_rows(high, probes=(*PAPER, "open-set"), seen=0.8)
     assert verdict(STUDY, "G29", known) == "not measured"
-    fresh = [row | {"seed": row["seed"] + 10} for row in known]
-    assert verdict(STUDY, "G29", fresh) == "supported"
-    alike = accuracy_rows({"maskgit": 0.5, "mar": 0.5, "dit": 0.5}, probes=both, seen=0.8)
-    late = [row | {"seed": row["seed"] + 10} for row in alike]
-    assert verdict(STUDY, "G29", [*known, *late]) == "inconclusive"
+    for by_open_set, said in (
+        (high, "supported"),
+        (high | {"mar": 0.1}, "partly supported"),
+        (high | {"dit": 0.1}, "partly supported"),
+    ):
+        fresh = [*late(high, PAPER), *late(by_open_set, ("open-set",))]
+        assert verdict(STUDY, "G29", [*known, *fresh]) == said
+    alike = late(dict.fromkeys(high, 0.5), (*PAPER, "open-set"))
+    assert verdict(STUDY, "G29", [*known, *alike]) == "inconclusive"
 
 
 def test_variants_can_be_chosen_and_misspelled_ones_are_refused():

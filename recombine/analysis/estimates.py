@@ -83,17 +83,6 @@ def rate_difference(a: Values, b: Values) -> Estimate:
     return _rate_contrast(plus=[a], minus=[b])
 
 
-def mean_rate_difference(pairs: Sequence[tuple[Values, Values]]) -> Estimate:
-    """The mean over several settings of mean(a) - mean(b), all independent; n is the least number of
-    seeds in one of them."""
-    if not pairs:
-        raise ValueError("a mean over settings needs at least one")
-    total = _rate_contrast(plus=[a for a, _ in pairs], minus=[b for _, b in pairs])
-    share = 1 / len(pairs)
-    each = tuple(share * value for value in total.values)
-    return Estimate(total.value * share, total.low * share, total.high * share, total.n, each)
-
-
 def rate_difference_of_differences(a: Values, b: Values, c: Values, d: Values) -> Estimate:
     """(mean(a) - mean(b)) - (mean(c) - mean(d)) of four rates in [0, 1]: between -2 and 2."""
     return _rate_contrast(plus=[a, d], minus=[b, c])

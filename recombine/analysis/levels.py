@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from recombine.analysis.claims import Measured, Part
-from recombine.analysis.estimates import Estimate, mean_rate_difference, rate, rate_difference
+from recombine.analysis.estimates import Estimate, rate, rate_difference
 from recombine.analysis.frames import pl
 from recombine.analysis.table import NotMeasured, Table
 from recombine.metrics.intervals import TRUST
@@ -28,6 +28,8 @@ PROBES = {
     "oracle": "oracle",
 }
 """Probes as tables and figures name them."""
+PROBE_ENDINGS = {name: f", {words}" for name, words in PROBES.items()}
+"""What the name of a number says of the probe; nothing of the paper's own."""
 
 
 def probe_of(rows: Table) -> str:
@@ -178,15 +180,30 @@ def gain(rows: Table, more: str, less: str, level: int = 2, probe: str | None = 
 def mean_gain(
     rows: Table, pairs: Sequence[tuple[str, str]], level: int = 2, probe: str | None = None
 ) -> Estimate:
-    """The mean over pairs of variants of how much more accurate the first is than the second."""
-    values = [
-        tuple(list(per_seed(rows, v, level, late_mean, probe).values()) for v in pair)
-        for pair in pairs
+    """The mean over pairs of variants of how much more accurate the first is than the second, over
+    the seeds that all of them have. Kinds of training with the same seed go alike, so each side is
+    averaged over the pairs within a seed first. NotMeasured where no seed is common to all."""
+    sides = [
+        [per_seed(rows, pair[side], level, late_mean, probe) for pair in pairs] for side in (0, 1)
     ]
-    return mean_rate_difference([(more, less) for more, less in values])
+    common = sorted(set.intersection(*(set(values) for side in sides for values in side)))
+    if not common:
+        raise NotMeasured("no seed is common to all variants")
+    more, less = ([fmean(values[seed] for values in side) for seed in common] for side in sides)
+    return rate_difference(more, less)
 
 
-def since(rows: Table, first: int) -> Table:
+def leads(rows: Table, leaders: Sequence[str], less: str, *probes: str) -> tuple[Part, ...]:
+    """Parts of a claim: each of some variants is more accurate at level 2 than another, by however
+    little and by each probe."""
+    return tuple(
+        replace(part, name=f"{part.name}{PROBE_ENDINGS.get(probe, '')}")
+        for probe in probes
+        for part in (gain_of(rows, leader, less, 0.0, probe=probe) for leader in leaders)
+    )
+
+
+def from_seed(rows: Table, first: int) -> Table:
     """The rows of seeds from one on, and those that have no seed. NotMeasured where none is left."""
     left = rows.filter(pl.col("seed").is_null() | (pl.col("seed") >= first))
     if not len(left.where(kind="accuracy")):

@@ -10,12 +10,16 @@ from recombine.analysis.table import Table
 
 
 def by_seed(rows: Table, *variants: str) -> Measured:
-    """Late means of level 2, one for each seed; by the oracle too where it read."""
+    """Late means of level 2, one for each seed; by the oracle too where it read. Which seeds these are
+    where they are not 0, 1, 2 and so on."""
     shown: Measured = {}
     for probe, words in ((PAPER, ""), ("oracle", ", oracle")):
         for v in variants if rows.where(kind="accuracy", probe=probe) else ():
             each = per_seed(rows, v, 2, probe=probe)
-            shown[f"{v}, by seed{words}"] = " ".join(f"{each[seed]:.2f}" for seed in sorted(each))
+            seeds = sorted(each)
+            shown[f"{v}, by seed{words}"] = " ".join(f"{each[seed]:.2f}" for seed in seeds)
+            if not words and seeds != list(range(len(seeds))):
+                shown[f"{v}, seeds run"] = " ".join(map(str, seeds))
     return shown
 
 

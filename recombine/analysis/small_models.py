@@ -2,12 +2,10 @@
 Regions of G25 and G26 were written when seeds 0 to 4 were known; seeds from 5 on count. That of G29
 was written when seeds 5 to 9 were known; seeds from 10 on count."""
 
-from dataclasses import replace
-
 from recombine.analysis.by_factor import by_factor
 from recombine.analysis.calibrated import LATE, SEEN
 from recombine.analysis.claims import Finding, Measured, claim
-from recombine.analysis.levels import gain_of, gains, has_learned, since
+from recombine.analysis.levels import from_seed, gain_of, gains, has_learned, leads
 from recombine.analysis.optimizers import FAMILIES
 from recombine.analysis.paper_probe import PAPER, paper_numbers, with_paper_probe
 from recombine.analysis.repair import FAST, PAPERS, spreads
@@ -18,7 +16,7 @@ PLAIN, REPAIRED = "maskgit, averaged", "jepa, averaged"
 RUNS = {PLAIN: "maskgit" + FAST, REPAIRED: "jepa" + FAST}
 """MaskGIT with averaged weights, without the auxiliary loss and with it, and what `repair` calls them."""
 LEAD, GAIN = 0.3, 0.1
-FRESH = 10
+G29_FIRST_SEED = 10
 """The first seed that was not known when G29 was written."""
 DEVIATIONS = (
     "three layers of 96, pictures of 20 x 20, 4,000 updates of 32, with averaged weights 5,000 "
@@ -79,18 +77,13 @@ def continuous_lead_in_fresh_seeds(rows: Table) -> Finding:
 
     Expected: level 2 of DiT and of MAR - MaskGIT >= 0 by the paper's linear probe (mean over its
     seeds) and by the open-set probe, seen >= 0.7 for all; late means, seeds from 10 on"""
-    fresh = since(with_paper_probe(rows), FRESH)
+    fresh = from_seed(with_paper_probe(rows), G29_FIRST_SEED)
     leaders, every = ("dit", "mar"), ("maskgit", "mar", "dit")
-    parts = [
-        gain_of(fresh, family, "maskgit", 0.0, probe=probe)
-        for probe in (PAPER, "open-set")
-        for family in leaders
-    ]
-    named = [replace(p, name=f"{p.name}, open-set probe") for p in parts[2:]]
+    parts = leads(fresh, leaders, "maskgit", PAPER, "open-set")
     learned = (has_learned(fresh, f, SEEN, PAPER) for f in every)
     shown = paper_numbers(fresh, {f: LATE[f] for f in every}) | by_seed(fresh, *every)
-    shown |= gains(fresh, *((f, "maskgit") for f in leaders), probe="oracle")
-    return Finding((*parts[:2], *named, *learned), shown | by_factor(fresh, *every))
+    shown |= by_other_probes(fresh, *((f, "maskgit") for f in leaders))
+    return Finding((*parts, *learned), shown | by_factor(fresh, *every))
 
 
 def by_other_probes(rows: Table, *pairs: tuple[str, str]) -> Measured:

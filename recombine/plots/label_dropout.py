@@ -8,6 +8,7 @@ from typing import Any
 
 from recombine.analysis.by_factor import factor_of
 from recombine.analysis.calibrated import LATE
+from recombine.analysis.label_dropout_variants import KINDS
 from recombine.analysis.levels import curve, per_seed, seeds_of
 from recombine.analysis.paper_curves import family_points
 from recombine.analysis.paper_probe import FACTORS, PAPER, with_paper_probe
@@ -30,20 +31,14 @@ SERIES = (
     (", apart", "all labels, no overlapping sizes", CYCLE[5]),
     (", longer", "all labels, 24,000 updates", CYCLE[6]),
     (", lr 1e-3", "all labels, ten times the rate", CYCLE[7]),
-    (", decayed", "all labels, falling rate", CYCLE[8]),
+    (", decayed", "all labels, rate falls to nothing", CYCLE[8]),
     (", ddpm", "all labels, DDPM", CYCLE[3]),
     (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
 )
-"""What a variant's name ends with, what the legend calls it, its colour. The last five differ in
-length, rate or DiT's noise, not in labels, and are shown over updates alone."""
-
-KINDS = (
-    ("", "constant rate", CYCLE[0]),
-    (", decayed", "falling rate", CYCLE[8]),
-    (", apart", "no overlapping sizes", CYCLE[5]),
-)
-"""Kinds of training with all labels, as SERIES."""
-PROBES = (
+"""What a variant's name ends with, what the legend calls it, its colour. The first four differ in
+labels and pictures and stand in the figure of what dropout costs; the others over updates."""
+OF_KINDS = tuple(one for one in SERIES if one[0] in KINDS)
+BY_PROBE = (
     ("paper's linear probe", PAPER),
     ("open-set probe", "open-set"),
     ("oracle", "oracle"),
@@ -83,9 +78,9 @@ def what_it_costs(rows: Table, folder: Path) -> Figure:
 def kinds_of_training(rows: Table, folder: Path) -> list[Figure]:
     """Nothing where all labels were given in one kind of training alone."""
     variants = variants_of(rows)
-    other = [ending for ending, *_ in KINDS[1:]]
+    other = [ending for ending, *_ in OF_KINDS[1:]]
     families = [f for f in families_of(variants) if {f + end for end in other} & set(variants)]
-    series = shown(KINDS, families, variants)
+    series = shown(OF_KINDS, families, variants)
     if len(series) < 2:
         return []
     figure = Figure(
@@ -95,7 +90,7 @@ def kinds_of_training(rows: Table, folder: Path) -> list[Figure]:
         "probe reads of real pictures, whose sizes overlap. Diamonds, left of each family: the "
         "paper's own late means.",
     )
-    panels = [p for p in PROBES if rows.where(kind="accuracy", probe=p[1])]
+    panels = [p for p in BY_PROBE if rows.where(kind="accuracy", probe=p[1])]
     size = (3.6 * len(panels), 3.4)
     with canvas(folder, figure, 1, len(panels), size=size, sharey=True, squeeze=False) as axes:
         for axis, (title, probe) in zip(axes[0], panels, strict=True):
@@ -122,7 +117,9 @@ def which_factor(rows: Table, folder: Path) -> list[Figure]:
     )
     variants = variants_of(rows)
     families = compared(variants)
-    series = shown((*SERIES[:2], SERIES[5]), families, variants)
+    series = shown(
+        [s for s in SERIES if s[0] in ("", ", dropout", ", lr 1e-3")], families, variants
+    )
     with canvas(folder, figure, 1, len(factors), size=(10.0, 3.2), squeeze=False) as axes:
         for axis, column in zip(axes[0], factors, strict=True):
             plot_families(axis, families, series, variants, partial(factor_of, rows, column=column))

@@ -18,8 +18,9 @@ Run: `recombine run circuits --scale laptop` (on two cores), `--scale full` (on 
 `repair` are used again).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -44,7 +45,7 @@ from recombine.analysis.circuits import (
     tidy,
 )
 from recombine.analysis.claims import Finding, Measured, Part, claim
-from recombine.analysis.estimates import mean, rate, rate_difference
+from recombine.analysis.estimates import Estimate, mean, rate, rate_difference
 from recombine.analysis.repair import DEVIATIONS as OF_MODELS
 from recombine.analysis.table import Table
 from recombine.config import config
@@ -67,7 +68,7 @@ CHOSEN_LATER = (
     "the rule for the size of circuits was made after the first run; before, it was 5 % of all "
     "units, and all 28 pairs decided; seeds from 5 on were trained after it"
 )
-FRESH = 5
+LATER = 5
 """The first seed that was trained after the rules of D8 and D9 had been made."""
 
 
@@ -115,9 +116,8 @@ def fewer_polysemantic(rows: Table) -> Finding:
     without, with_it = ([tidy(x) for x in share[v].mean(1)] for v in VARIANTS)
     fall = (share["maskgit"] - share["jepa"]).round(decimals=9)
     lower = [float(x) for x in (fall > 0).double().mean(1)]
-    falls = rate_difference(without, with_it)
     parts = (
-        Part("share of polysemantic heads, fall", falls, 0.05, 1.0),
+        Part("share of polysemantic heads, fall", rate_difference(without, with_it), 0.05, 1.0),
         Part("share of layers in which it falls", rate(lower), 0.5, 1.0),
     )
     change = (sweep(rows, "jepa") - sweep(rows, "maskgit")).mean(0).round(decimals=9)
@@ -126,7 +126,10 @@ def fewer_polysemantic(rows: Table) -> Finding:
     shown["threshold"] = tidy(at)
     shown["layers lower"] = f"{int((fall.mean(0) > 0).sum())} of {fall.shape[1]}"
     shown["thresholds lower"] = f"{int((change < 0).sum())} of {int((change != 0).sum())}"
-    shown |= fresh_numbers(rows, falls.values, "fall")
+    shown |= before_and_after(rows, "fall", rate_difference, without, with_it)
+    shown |= before_and_after(rows, "layers", rate, lower)
+    for v, values in zip(VARIANTS, (without, with_it), strict=True):
+        shown[f"{v}, share by seed"] = " ".join(f"{x:.2f}" for x in values)
     for v in VARIANTS:
         shown[f"factors per head, {v}"] = tidy(breadth(head_table(rows, v)).mean())
         shown[f"sensitivity against cutting, {v}"] = tidy(fmean(causal(rows, v)))
@@ -159,15 +162,29 @@ def circuits_separate(rows: Table) -> Finding:
         Part("smallest fall over pairs", mean(smallest, -1, 1), 0.0, 1.0),
         *(Part(f"least rise per shared factor, {v}", rises[v], 0.0, 1.0) for v in VARIANTS),
     )
-    return Finding(parts, overlaps_beside(rows) | fresh_numbers(rows, average, "mean fall"))
+    paired = partial(mean, low=-1, high=1)
+    shown = before_and_after(rows, "mean fall", paired, average)
+    shown["mean fall, by seed"] = " ".join(f"{x:.2f}" for x in average)
+    return Finding(parts, overlaps_beside(rows) | shown)
 
 
-def fresh_numbers(rows: Table, falls: Sequence[float], name: str) -> Measured:
-    """A fall seed by seed, and its mean over the seeds that were trained after the rules."""
-    each = dict(zip(paired_seeds(rows), falls, strict=True))
-    shown: Measured = {f"{name}, by seed": " ".join(f"{x:.2f}" for x in each.values())}
-    fresh = [x for seed, x in each.items() if seed >= FRESH]
-    return shown | ({f"{name}, seeds from {FRESH} on": str(mean(fresh, -1, 1))} if fresh else {})
+def before_and_after(
+    rows: Table, name: str, estimate: Callable[..., Estimate], *values: Sequence[float]
+) -> Measured:
+    """An estimate over the seeds that were known when the rules were made, and over those trained
+    later; nothing where there are none of either."""
+    later = [seed >= LATER for seed in paired_seeds(rows)]
+    if len(set(later)) < 2:
+        return {}
+    words = {False: f"seeds before {LATER}", True: f"seeds from {LATER} on"}
+    return {
+        f"{name}, {words[chosen]}": str(
+            estimate(
+                *([x for x, late in zip(v, later, strict=True) if late is chosen] for v in values)
+            )
+        )
+        for chosen in (False, True)
+    }
 
 
 def overlaps_beside(rows: Table) -> Measured:

@@ -46,11 +46,15 @@ def join(folders: list[Path], out: Path, commit: str) -> Path:
 def _compared(value: Any) -> Any:
     """Settings with fields that they lack at their defaults: those are newer than the results.
     Settings of another version are compared as they stand."""
-    if not isinstance(value, dict):
-        return value
-    with suppress(UsageError, TypeError, KeyError):
-        value = to_json(from_json(value))
-    return {k: v for k, v in value.items() if k not in LISTS}
+    value = _with_defaults(value)
+    return {k: v for k, v in value.items() if k not in LISTS} if isinstance(value, dict) else value
+
+
+def _with_defaults(value: Any) -> Any:
+    if isinstance(value, dict):
+        with suppress(UsageError, TypeError, KeyError):
+            return to_json(from_json(value))
+    return value
 
 
 def _difference(path: str, one: Any, other: Any) -> tuple[str, str, str]:
@@ -108,18 +112,21 @@ def _joined_facts(facts: list[Row], commit: str) -> Row:
     return {
         "seeds": seeds,
         "runs": list(listed.values()),
-        "settings": _joined_settings([one["settings"] for one in facts]),
+        "settings": joined_settings([one["settings"] for one in facts]),
         "provenance": origin[0] | combined,
     }
 
 
-def _joined_settings(settings: list[Any]) -> Any:
-    first = settings[0]
+def joined_settings(settings: list[Any]) -> Any:
+    """Those of the first folder, with the lists of all; a list that older settings lack is at its
+    default there."""
+    first, *others = (_with_defaults(one) for one in settings)
     listed = (key for key in LISTS if isinstance(first, dict) and key in first)
     joined = {
-        key: list(dict.fromkeys(v for s in settings for v in s.get(key, ()))) for key in listed
+        key: list(dict.fromkeys(v for s in (first, *others) for v in s.get(key, ())))
+        for key in listed
     }
-    return first | joined if joined else first
+    return first | joined if joined else settings[0]
 
 
 def _copied_sheets(folders: list[Path], facts: list[Row], goal: Path) -> list[Row]:
