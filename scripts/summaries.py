@@ -76,8 +76,8 @@ PAPER_A = {
         "Label dropout does what the paper sees: at 1e-4 level 2 is [G7: maskgit] with all labels and [G6: "
         "maskgit, dropout] with dropout (five seeds; G6, G7). With all labels single runs fail as well: level 2 "
         "by seed is [G22: maskgit, lr 1e-3, by seed] at 1e-3 (G22), [G28: maskgit, decayed, by seed] at 1e-4 with a "
-        "rate that falls to nothing (G28) and [G19: maskgit, apart, by seed] without overlapping sizes (G19). Small MaskGITs with all "
-        "labels reach [G25: maskgit], by a probe that refuses fragments [G25: maskgit, open-set probe] (G25)."
+        "rate that falls to nothing (G28) and [G19: maskgit, apart, by seed] without overlapping sizes (G19). Small "
+        "MaskGITs with all labels reach [G25: maskgit], by a probe that refuses fragments [G25: maskgit, open-set probe] (G25)."
     ),
     "D2": (
         "GIVT leads MaskGIT by [D2: givt - maskgit, level 2] at 1e-4 and by [G24: givt, 0.001, not clipped - "
