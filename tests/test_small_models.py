@@ -101,3 +101,18 @@ def test_variants_can_be_chosen_and_misspelled_ones_are_refused():
     assert list(replace(full, variants=("dit",)).recipes()) == ["dit"]
     with pytest.raises(UsageError, match="'dut' is none of maskgit; givt"):
         replace(full, variants=("dut",)).recipes()
+
+
+def test_with_adaln_maskgit_gets_its_labels_as_dit_does_and_is_else_the_same():
+    recipes = small_models.settings("full").recipes()
+    other, plain = recipes["maskgit, adaln"], recipes["maskgit"]
+    assert other.conditioning == recipes["dit"].conditioning
+    assert replace(other, conditioning=plain.conditioning) == plain
+
+
+@pytest.mark.parametrize(("height", "said"), [(0.4, "supported"), (0.8, "inconclusive")])
+def test_whether_dit_leads_where_labels_enter_alike(height, said):
+    heights = {"maskgit": 0.3, "maskgit, adaln": height, "dit": 0.8}
+    rows = accuracy_rows(heights, probes=(*PAPER, "open-set"), seen=0.8)
+    assert verdict(STUDY, "G31", rows) == "not measured"
+    assert verdict(STUDY, "G31", [row | {"seed": row["seed"] + 10} for row in rows]) == said

@@ -34,7 +34,7 @@ CYCLE = (
 """Distinct with any colour vision (Okabe and Ito's, and Tol's)."""
 DISPLAY = {
     "maskgit": "MaskGIT", "givt": "GIVT", "mar": "MAR", "dit": "DiT", "jepa": "MaskGIT + JEPA",
-    "vae": "VAE", "vq": "VQ", "fsq": "FSQ", "cnn": "CNN",
+    "vae": "VAE", "vq": "VQ", "fsq": "FSQ", "cnn": "CNN", "adaln": "adaLN",
 }  # fmt: skip
 """How figures write what rows name."""
 FAMILY = dict(zip(("dit", "maskgit", "mar", "givt", "", "jepa"), CYCLE, strict=False))

@@ -8,14 +8,15 @@ weights, without paper A's auxiliary loss and with it, as in `repair`.
 Seeds 0 to 4 were trained before the claims were written: the means were in the paper's order and the
 auxiliary loss helped in four seeds of five. So at full scale seeds are counted from 5. In seeds 5 to
 9 DiT and MAR read about 0.3 more than MaskGIT; whether others agree is for seeds from 10 on to say
-(`--first-seed 5`).
+(`--first-seed 5`). DiT gets its labels by adaLN and the others as tokens, so MaskGIT is also trained with
+labels by adaLN (`maskgit, adaln`).
 
 Run: `recombine run small-models --scale full --workers 2` (two cores)."""
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
-from recombine.analysis.small_models import CLAIMS, RUNS
+from recombine.analysis.small_models import BY_ADALN, CLAIMS, RUNS
 from recombine.config import UsageError, config
 from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import small_models as plots
@@ -39,12 +40,16 @@ class SmallModels:
     families: Optimizers = field(default_factory=lambda: optimizers.settings("laptop"))
     repair: Repair = field(default_factory=lambda: repair.settings("laptop"))
     first_seed: int = 0
-    variants: tuple[str, ...] = (*FAMILIES, *RUNS)
+    variants: tuple[str, ...] = (*FAMILIES, BY_ADALN, *RUNS)
 
     def recipes(self) -> dict[str, Recipe]:
-        """Every family at one learning rate, not clipped, then MaskGIT with averaged weights."""
+        """Every family at one learning rate, not clipped, then MaskGIT with labels by adaLN and with
+        averaged weights."""
         repaired = self.repair.recipes()
         made = {family: self.families.recipe(family, RATE, 0.0) for family in FAMILIES}
+        plain = made["maskgit"]
+        conditioning = replace(plain.conditioning, enters="adaln")
+        made[BY_ADALN] = replace(plain, conditioning=conditioning)
         made |= {name: repaired[source] for name, source in RUNS.items()}
         if unknown := [name for name in self.variants if name not in made]:
             raise UsageError(f"variants: {unknown[0]!r} is none of {'; '.join(made)}")
