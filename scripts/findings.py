@@ -22,7 +22,8 @@ TEXTS = (
     "**With all labels DiT leads MaskGIT in small networks, by less than half of the paper's lead; in larger ones "
     "a lead is not shown.** In networks that train on two cores DiT leads at level 2 by [G29: dit - maskgit, level 2] in "
     "seeds that were new to the claim, MAR by [G29: mar - maskgit, level 2] ([G29]; paper: 0.84, 0.82, one run "
-    "each). In networks of 7 layers DiT leads by [G28: dit - maskgit, mean over kinds] at 1e-4, in the mean of three "
+    "each); where both get labels alike, DiT leads by [G31: dit - maskgit, adaln, level 2], by the oracle by [G31: "
+    "dit - maskgit, adaln, oracle] ([G31]). In networks of 7 layers DiT leads by [G28: dit - maskgit, mean over kinds] at 1e-4, in the mean of three "
     "kinds of training put together after the runs, and by [G23: dit, 0.001, not clipped - maskgit, 0.001, not "
     "clipped, level 2] at 1e-3 ([G23]). Single runs differ: where the rate falls to nothing MaskGIT has [G28: "
     "maskgit, decayed, by seed] by seed, MAR [G28: mar, decayed, by seed] ([G28]). [More](docs/pictures.md)",
