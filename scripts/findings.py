@@ -20,13 +20,12 @@ TEXTS = (
     "a picture labelled without its shape teaches that blue means circle ([B36], [B38], exact). "
     "[More](docs/pictures.md), [theory](docs/missing-labels.md)",
     "**With all labels DiT leads MaskGIT in small networks, by less than half of the paper's lead; in larger ones "
-    "a lead is not shown.** In networks that train on two cores DiT leads at level 2 by [G29: dit - maskgit, level 2] in "
-    "seeds that were new to the claim, MAR by [G29: mar - maskgit, level 2] ([G29]; paper: 0.84, 0.82, one run "
-    "each); where both get labels alike, DiT leads by [G31: dit - maskgit, adaln, level 2], by the oracle by [G31: "
-    "dit - maskgit, adaln, oracle] ([G31]). In networks of 7 layers DiT leads by [G28: dit - maskgit, mean over kinds] at 1e-4, in the mean of three "
-    "kinds of training put together after the runs, and by [G23: dit, 0.001, not clipped - maskgit, 0.001, not "
-    "clipped, level 2] at 1e-3 ([G23]). Single runs differ: where the rate falls to nothing MaskGIT has [G28: "
-    "maskgit, decayed, by seed] by seed, MAR [G28: mar, decayed, by seed] ([G28]). [More](docs/pictures.md)",
+    "a lead is not shown.** In networks that train on two cores DiT leads at level 2 by [G29: dit - maskgit, level "
+    "2] in seeds that were new to the claim, MAR by [G29: mar - maskgit, level 2] ([G29]; paper: 0.84, 0.82, one run "
+    "each). Where both get labels by adaLN, DiT leads by [G31: dit - maskgit, adaln, level 2] by the linear probe and "
+    "by [G31: dit - maskgit, adaln, oracle] by the oracle ([G31]). In networks of 7 layers DiT leads by [G28: dit - "
+    "maskgit, mean over kinds] at 1e-4, averaged over three kinds of training after the runs, and by [G23: dit, "
+    "0.001, not clipped - maskgit, 0.001, not clipped, level 2] at 1e-3 ([G23]). [More](docs/pictures.md)",
     "**With paper A's auxiliary loss MaskGIT's large circuits overlap less; that it composes better is not shown.**"
     " The overlap falls by [D9: mean fall of the overlap] ([D9], by a size of circuits chosen after five seeds), "
     "the share of attention heads that respond to several factors by [D8: share of polysemantic heads, fall] ([D8]:"

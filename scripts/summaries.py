@@ -24,9 +24,9 @@ SUMMARIES = {
         "[G24: dit, 0.001, not clipped] after 3,000 updates ([G23], [G24]). MaskGIT by seed: [G24: maskgit, "
         "0.001, not clipped, by seed] after 3,000 updates, [G22: maskgit, lr 1e-3, by seed] after 8,000 ([G22]).",
         "**In small networks DiT leads MaskGIT** (three layers, at 1e-3, on two CPU cores): by [G29: dit - maskgit, "
-        "level 2] in seeds that were new to the claim, MAR by [G29: mar - maskgit, level 2] ([G29]). Where MaskGIT gets its labels "
-        "as DiT does, DiT leads by [G31: dit - maskgit, adaln, level 2] by the linear probe and by [G31: dit - maskgit, "
-        "adaln, level 2, open-set probe] by the open-set probe ([G31]). In all seeds "
+        "level 2] in seeds that were new to the claim, MAR by [G29: mar - maskgit, level 2] ([G29]). Where MaskGIT gets "
+        "its labels as DiT does, DiT leads by [G31: dit - maskgit, adaln, level 2] by the linear probe and by [G31: dit - "
+        "maskgit, adaln, level 2, open-set probe] by the open-set probe ([G31]). In all seeds "
         "MaskGIT reaches [G25: maskgit], GIVT [G25: givt], MAR [G25: mar], DiT [G25: dit]; DiT leads by [G25: dit - "
         "maskgit, level 2] ([G25]), by the open-set probe, which refuses fragments, by [G25: dit - maskgit, open-set "
         "probe].",
