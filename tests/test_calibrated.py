@@ -4,6 +4,7 @@ the central comparison say."""
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from recombine.objectives.solvers import Euler
 from recombine.pipeline.executor import execute, obtain
 from recombine.pipeline.job import digest_of
 from recombine.plots import calibrated as plots
+from recombine.plots import label_dropout as dropout_plots
 from recombine.rng import seeded
 from recombine.runs.models import ModelRun
 from recombine.runs.probes import PaperProbeRun, probe_runs
@@ -412,6 +414,20 @@ def test_the_mean_over_kinds_of_training_is_over_the_seeds_that_all_have():
         variants.means_over_kinds(with_paper_probe(rows_of({"dit": seeds})))["kinds of training"]
         == 0
     )
+
+
+def test_the_figure_of_kinds_shows_families_that_had_several_and_each_probe_that_read(tmp_path):
+    one = with_paper_probe(rows_of({"maskgit": (0.2,) * 2, "dit": (0.6,) * 2}))
+    assert dropout_plots.kinds_of_training(one, tmp_path) == []
+    heights = {"maskgit": (0.2, 0.4), "maskgit, decayed": (0.1, 0.3), "dit on vae": (0.9,) * 2}
+    with patch("recombine.plots.style.save") as saved:
+        made = dropout_plots.kinds_of_training(with_paper_probe(rows_of(heights)), tmp_path)
+    assert [figure.name for figure in made] == ["kinds"]
+    axes = saved.call_args[0][0].axes
+    assert [axis.get_title(loc="left") for axis in axes] == ["paper's linear probe", "oracle"]
+    assert [t.get_text() for t in axes[0].get_xticklabels()] == ["MaskGIT"]
+    dots = [list(line.get_ydata()) for line in axes[1].lines if line.get_marker() == "o"]
+    assert dots == [[0.2, 0.4], [0.1, 0.3]]
 
 
 APART = {"maskgit": 0.02, "givt": 0.95, "mar": 0.95, "dit": 0.95}

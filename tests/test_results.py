@@ -124,6 +124,7 @@ SINCE = {
     "operator": "recipe.detector.real recipe.detector.steps recipe.detector.version recipe.evaluation.early"
     " recipe.evaluation.samples recipe.net.net.widths recipe.objective.centre recipe.train.batch"
     " recipe.train.decay recipe.train.steps",
+    "small-models": "variants",
     "swing-by": "flow_seeds",
 }
 """Settings that were changed after the shipped run."""

@@ -157,7 +157,7 @@ def plot_families(
     axis.grid(axis="x", visible=False)
 
 
-def finish(axes: Sequence[Any], beside: Any, families: Sequence[str]) -> None:
+def finish(axes: Any, beside: Any, families: Sequence[str]) -> None:
     """The paper's values in one of the panels, axes and legend."""
     plot_paper_values(beside, families)
     axes[0].set(ylim=(-0.03, 1.03), ylabel="share of samples read as prompted")
