@@ -5,6 +5,7 @@ for: raise the task's VERSION, and `python tests/test_earlier_rows.py` stores th
 import platform
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,10 @@ MOST = 2
 """Tasks of one kind in one study; other ones in the next study."""
 LONG = ("patches",)
 """Parts of the names of variants that take longer than a few seconds."""
-SAME = 0.99 if platform.machine() == "x86_64" else 0.95
-"""The share of numbers that must be the same where networks are trained: what is counted may change
-where processors round differently, and more on another kind than the one that stored them."""
+SAME, ELSEWHERE = 0.99, 0.95
+"""The share of numbers that must be the same where networks are trained, on the kind of processor that
+stored them and on others: what is counted may change where processors round differently. Seen: 0.97 on
+ARM, 0.98 on another x86."""
 EXACT = ("interactions", "swing-by", "local-scores")
 """Studies of exact theory, all of whose numbers must be the same."""
 
@@ -66,6 +68,17 @@ def measured(job: Job, out: Path) -> np.ndarray:
     return numbers(list(folder_of(job.task, out).rows()))
 
 
+def processor() -> str:
+    """Its kind: machine, model and instructions, where Linux says so."""
+    with suppress(OSError):
+        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+        said = {k.strip(): v.strip() for k, _, v in (x.partition(":") for x in first.splitlines())}
+        return " ".join(
+            [platform.machine(), *(said.get(k, "") for k in ("cpu family", "model", "flags"))]
+        )
+    return platform.machine()
+
+
 JOBS = chosen()
 
 
@@ -82,7 +95,8 @@ def test_a_task_measures_what_it_measured(name, out):
     now, then = measured(JOBS[name], out), held[name]
     assert now.shape == then.shape, __doc__
     same = np.isclose(now, then, rtol=1e-3, atol=1e-5, equal_nan=True)
-    least = 1.0 if name.startswith(EXACT) else SAME
+    here = str(held["processor"]) == processor() if "processor" in held else False
+    least = 1.0 if name.startswith(EXACT) else SAME if here else ELSEWHERE
     assert same.mean() >= least, f"{name}: {same.mean():.3f} of the numbers are the same; {__doc__}"
 
 
@@ -91,4 +105,4 @@ if __name__ == "__main__":
 
     with tempfile.TemporaryDirectory() as folder:
         kept = {name: measured(job, Path(folder)) for name, job in JOBS.items()}
-    np.savez_compressed(STORED, **kept)
+    np.savez_compressed(STORED, processor=processor(), **kept)

@@ -218,7 +218,7 @@ def plot_seeds(axis: Any, x: float, values: list[float], color: str, label: str)
     axis.plot([x - 0.13, x + 0.13], [fmean(values)] * 2, color=color, lw=2.5, label=label or None)
 
 
-def plot_paper_values(axis: Any, families: list[str]) -> None:
+def plot_paper_values(axis: Any, families: Sequence[str]) -> None:
     known = [(x - 0.45, LATE[f]) for x, f in enumerate(families) if f in LATE]
     if known:
         axis.plot(*zip(*known, strict=True), "D", color=INK, mfc="none", ms=6, label="the paper")

@@ -32,7 +32,7 @@ def training(results: Results) -> Record | None:
     if kinds is None or kinds.dtype != pl.String or not (kinds == "accuracy").any():
         return None
     factors = [factor.name for factor in results.study.factors]
-    probes = {kind: averaged(results.rows.where(kind=kind).frame) for kind in KINDS}
+    probes = {kind: shown(averaged(results.rows.where(kind=kind).frame)) for kind in KINDS}
     rows = checked(probes["accuracy"], path, factors)
     compositions = compositions_of(results.study, rows, path)
     runs, grids = runs_of(results, rows, compositions, factors)
@@ -52,13 +52,23 @@ def training(results: Results) -> Record | None:
     }
 
 
+def shown(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """Without our own linear probe where the paper's, which is linear too, was used: a page of many
+    runs takes long to load."""
+    probes = frame.get_column("probe", default=pl.Series(dtype=pl.Null))
+    if probes.dtype != pl.String or not probes.eq(PAPER).any():
+        return frame
+    return frame.filter(pl.col("probe") != "linear")
+
+
 def checked(frame: "pl.DataFrame", path: Path, factors: Iterable[str]) -> "pl.DataFrame":
     """Accuracy rows with the columns that the page needs, of the types it needs; NaN and infinity
     count as missing."""
     texts = [text_column(frame, name, path) for name in ("run", "probe", "composition")]
     steps = number_column(frame, "step", path).cast(pl.Int64, strict=False).fill_null(0)
     labels = [frame[name] for name in ("level", "variant", "seed") if name in frame.columns]
-    digits_of = {"joint": 4}  # of what means are taken; the others are shown as they stand
+    # Of joint accuracies means are taken; intervals are shown in whole percents.
+    digits_of = {"joint": 4, "low": 2, "high": 2}
     scores = [
         number_column(frame, name, path).round(digits_of.get(name, 3))
         for name in (*SCORE, *factors)
