@@ -81,12 +81,18 @@ def continuous_lead_in_fresh_seeds(rows: Table) -> Finding:
     Expected: level 2 of DiT and of MAR - MaskGIT >= 0 by the paper's linear probe (mean over its
     seeds) and by the open-set probe, seen >= 0.7 for all; late means, seeds from 10 on"""
     fresh = from_seed(with_paper_probe(rows), G29_FIRST_SEED)
-    leaders, every = ("dit", "mar"), ("maskgit", "mar", "dit")
-    parts = leads(fresh, leaders, "maskgit", PAPER, "open-set")
-    learned = (has_learned(fresh, f, SEEN, PAPER) for f in every)
-    shown = paper_numbers(fresh, {f: LATE[f] for f in every}) | by_seed(fresh, *every)
-    shown |= by_other_probes(fresh, *((f, "maskgit") for f in leaders))
-    return Finding((*parts, *learned), shown | by_factor(fresh, *every))
+    return leads_over(fresh, "maskgit", "mar", "dit")
+
+
+def leads_over(rows: Table, less: str, *leaders: str) -> Finding:
+    """Whether each of some models composes better than another, by the paper's probe and by the open-set
+    probe, and all have learned what they have seen."""
+    every = (less, *leaders)
+    parts = leads(rows, leaders[::-1], less, PAPER, "open-set")
+    learned = (has_learned(rows, v, SEEN, PAPER) for v in every)
+    shown = paper_numbers(rows, {v: LATE.get(v) for v in every}) | by_seed(rows, *every)
+    shown |= by_other_probes(rows, *((v, less) for v in leaders))
+    return Finding((*parts, *learned), shown | by_factor(rows, *every))
 
 
 @claim(
@@ -105,13 +111,9 @@ def lead_is_not_how_labels_enter(rows: Table) -> Finding:
     Expected: level 2 of DiT - MaskGIT with adaLN >= 0 by the paper's linear probe (mean over its seeds)
     and by the open-set probe, seen >= 0.7 for both; late means, seeds from 10 on"""
     fresh = from_seed(with_paper_probe(rows), G29_FIRST_SEED)
-    both = ("dit", BY_ADALN)
-    parts = leads(fresh, both[:1], BY_ADALN, PAPER, "open-set")
-    learned = (has_learned(fresh, v, SEEN, PAPER) for v in both)
-    shown = paper_numbers(fresh, dict.fromkeys(both)) | by_seed(fresh, *both)
-    shown |= gains(fresh, (BY_ADALN, "maskgit"), probe=PAPER)
-    shown |= by_other_probes(fresh, ("dit", BY_ADALN), (BY_ADALN, "maskgit"))
-    return Finding((*parts, *learned), shown | by_factor(fresh, *both))
+    found, change = leads_over(fresh, BY_ADALN, "dit"), (BY_ADALN, "maskgit")
+    gained = gains(fresh, change, probe=PAPER) | by_other_probes(fresh, change)
+    return Finding(found.parts, found.measured | gained)
 
 
 def by_other_probes(rows: Table, *pairs: tuple[str, str]) -> Measured:

@@ -32,7 +32,9 @@ def by_seed(rows: Table, folder: Path) -> Figure:
         "level 2, of larger models; without and with the auxiliary loss.",
     )
     variants = [v for v in PAPER_SAYS if v in variants_of(rows)]
-    with canvas(folder, figure, 1, len(PANELS), size=(12.0, 3.6), sharey=True) as axes:
+    with canvas(
+        folder, figure, 1, len(PANELS), size=(2.0 * len(variants) + 1.0, 3.6), sharey=True
+    ) as axes:
         for axis, (title, level, probe) in zip(axes, PANELS, strict=True):
             for x, variant in enumerate(variants):
                 values = per_seed(rows, variant, level, probe=probe).values()
