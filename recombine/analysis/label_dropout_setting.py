@@ -71,6 +71,13 @@ OF_SMALL = (
     "three layers of 96 (7 or 12 in the paper)",
     "the region was written when five seeds of such networks on smaller pictures were known (`small-models`)",
 )
+ADALN = ("maskgit, adaln", "mar, adaln")
+"""Masked families that get their labels as DiT does."""
+AS_DIT = (
+    *DEVIATIONS,
+    "labels by adaLN in MaskGIT and MAR (a co-author's code of MaskGIT: as tokens)",
+    "the region was written when all was known but these two",
+)
 CONTINUOUS = ("givt", "mar", "dit")
 WEAK = ("dit, weak signal", "dit on vae, weak signal")
 """DiT by a DDPM as the authors', on VQ and on VAE latents."""

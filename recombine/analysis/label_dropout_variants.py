@@ -4,13 +4,16 @@ before the second; those of G15, G19 and G21 before any of their runs, those of 
 at that rate with one seed (`optimizers`), that of G16 after seed 0 on VQ latents and before the
 others, that of G27 after five seeds of `small-models` at laptop scale, that of G28 after one seed of DiT
 at a falling rate (`forgetting`: 0.73). That of G30 was written when seeds 0 to 4 were known; seeds
-from 5 on count."""
+from 5 on count. Those of G32 and G33 were written when small MaskGITs with labels by adaLN were known
+(`small-models`) and none of 7 layers."""
 
 from contextlib import suppress
 
 from recombine.analysis.calibrated import LATE
 from recombine.analysis.claims import Finding, Measured, claim
 from recombine.analysis.label_dropout_setting import (
+    ADALN,
+    AS_DIT,
     AT_RATE,
     BY_DDPM,
     CONTINUOUS,
@@ -265,6 +268,45 @@ def small_networks_differ(rows: Table) -> Finding:
     return Finding(parts, context_numbers(rows, *SMALL) | by_seed(rows, *SMALL) | papers_of(*SMALL))
 
 
+@claim("G32", "A, Fig 3", faithful=False, deviations=AS_DIT)
+def lead_where_labels_enter_alike(rows: Table) -> Finding:
+    """In networks of 7 layers DiT composes better than MaskGIT where both get their labels by adaLN, by
+    however little.
+
+    Expected: level 2 of DiT - MaskGIT with adaLN >= 0 by the paper's linear probe (mean over its
+    seeds) and by the open-set probe, seen >= 0.7 for both; late means (paper: 0.848 against 0.006)"""
+    rows, least = with_paper_probe(rows), ADALN[0]
+    parts = leads(rows, ("dit",), least, PAPER, "open-set")
+    return Finding((*parts, *seen(rows, "dit", least)), as_dit(rows, least))
+
+
+@claim("G33", "A, Fig 3c", faithful=False, deviations=AS_DIT)
+def mar_with_labels_as_dit(rows: Table) -> Finding:
+    """With labels by adaLN MAR reaches level 2 as in the paper.
+
+    Expected: level 2 >= 0.75 and no lower than with labels as tokens, seen >= 0.7; late means, paper's
+    linear probe (mean over its seeds) (paper: 0.821)"""
+    rows, name = with_paper_probe(rows), ADALN[1]
+    parts = (
+        at_level(rows, name, 2, low=0.75, probe=PAPER),
+        gain_of(rows, name, "mar", 0.0, probe=PAPER),
+    )
+    return Finding((*parts, *seen(rows, name)), as_dit(rows, name))
+
+
+def as_dit(rows: Table, name: str) -> Measured:
+    """A family with labels by adaLN: its numbers, by seed, and beside the same with labels as tokens and
+    beside DiT."""
+    family = name.partition(", ")[0]
+    shown = context_numbers(rows, name) | by_seed(rows, name) | papers_of(name)
+    for probe in (PAPER, "open-set", "oracle"):
+        for pair in ((name, family), ("dit", name)):
+            with suppress(NotMeasured):
+                ending = PROBE_ENDINGS.get(probe, "")
+                shown |= {k + ending: v for k, v in gains(rows, pair, probe=probe).items()}
+    return shown
+
+
 CLAIMS = (
     maskgit_fails_with_dropout,
     maskgit_composes_without_dropout,
@@ -279,4 +321,6 @@ CLAIMS = (
     small_networks_differ,
     falling_rate_lifts,
     continuous_lead_in_new_seeds,
+    lead_where_labels_enter_alike,
+    mar_with_labels_as_dit,
 )

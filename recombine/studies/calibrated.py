@@ -22,6 +22,7 @@ After a family and a comma stands what differs:
 - decayed: the rate falls to nothing;
 - lr 3e-4, lr 1e-3: three and ten times the learning rate;
 - small: the network of `small-models`, three layers of 96;
+- adaln, tokens: how labels enter: as in DiT, or as in the masked families;
 - averaged, clipped: weights are averaged (EMA), gradients clipped at 1;
 - ddpm: the authors' diffusion; noise is predicted, linear betas, 500 steps, all of them sampled;
 - weak signal: the same with latents of a tenth of the noise, as where those of a VQGAN are not
@@ -33,7 +34,7 @@ After a family and a comma stands what differs:
 from collections.abc import Iterable
 from dataclasses import field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from recombine.analysis.paper_curves import OF_FAMILY
 from recombine.config import UsageError, config
@@ -85,6 +86,10 @@ def drops(recipe: Recipe) -> Recipe:
 def drops_together(recipe: Recipe) -> Recipe:
     conditioning = replace(recipe.conditioning, dropout=DROPOUT, dropped="together")
     return replace(recipe, conditioning=conditioning)
+
+
+def by(recipe: Recipe, enters: Literal["adaln", "tokens"]) -> Recipe:
+    return replace(recipe, conditioning=replace(recipe.conditioning, enters=enters))
 
 
 def apart(recipe: Recipe) -> Recipe:
@@ -154,6 +159,8 @@ CHANGES = {
     "lr 3e-4": partial(trained, lr=3e-4),
     "lr 1e-3": partial(trained, lr=1e-3),
     "small": small,
+    "adaln": partial(by, enters="adaln"),
+    "tokens": partial(by, enters="tokens"),
     "averaged": partial(trained, ema=0.999),
     "clipped": partial(trained, clip=1.0),
     "ddpm": ddpm,
@@ -198,12 +205,8 @@ class Calibrated:
         }
 
     def masked(self, head: Categorical | Mixture | Denoising) -> Recipe:
-        return replace(
-            self.recipe,
-            objective=Masked(head),
-            net=replace(self.recipe.net, transformer=self.net),
-            conditioning=replace(self.recipe.conditioning, enters="tokens"),
-        )
+        net = replace(self.recipe.net, transformer=self.net)
+        return by(replace(self.recipe, objective=Masked(head), net=net), "tokens")
 
     def variant(self, name: str) -> Recipe:
         """A family, then any of CHANGES, as in "maskgit, dropout"."""

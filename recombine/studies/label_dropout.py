@@ -13,7 +13,8 @@ neither clipped nor averaged. MaskGIT, GIVT and MAR share a transformer of 7 lay
 labels as tokens; DiT has 7 of 448 with adaLN. Sizes overlap there: some pictures that are labelled
 large show a small object. `apart` trains without these, `longer` with 24,000 updates, `decayed` at
 a rate that falls to nothing. `maskgit, lr 1e-3` has ten times the learning rate (`optimizers`),
-`small` besides the networks of `small-models`.
+`small` besides the networks of `small-models`. MaskGIT and MAR with `adaln` get their labels as DiT
+does.
 
 With all labels DiT and GIVT are also trained on the latents of a VAE, GIVT without snapping, since
 there are no codes; `cool` samples GIVT without the noise inside components. The authors' DiT is a
@@ -51,6 +52,7 @@ class LabelDropout:
         *("dit, ddpm", "dit, weak signal", "dit on vae", "dit on vae, weak signal", "givt on vae"),
         "givt, cool",
         *("maskgit, lr 1e-3", "maskgit, small, lr 1e-3", "dit, small, lr 1e-3"),
+        *("maskgit, adaln", "mar, adaln"),
     )
 
     def recipes(self) -> dict[str, Recipe]:

@@ -48,8 +48,7 @@ class SmallModels:
         repaired = self.repair.recipes()
         made = {family: self.families.recipe(family, RATE, 0.0) for family in FAMILIES}
         plain = made["maskgit"]
-        conditioning = replace(plain.conditioning, enters="adaln")
-        made[BY_ADALN] = replace(plain, conditioning=conditioning)
+        made[BY_ADALN] = calibrated.by(plain, "adaln")
         made |= {name: repaired[source] for name, source in RUNS.items()}
         if unknown := [name for name in self.variants if name not in made]:
             raise UsageError(f"variants: {unknown[0]!r} is none of {'; '.join(made)}")
