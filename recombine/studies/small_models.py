@@ -9,20 +9,20 @@ Seeds 0 to 4 were trained before the claims were written: the means were in the 
 auxiliary loss helped in four seeds of five. So at full scale seeds are counted from 5. In seeds 5 to
 9 DiT and MAR read about 0.3 more than MaskGIT; whether others agree is for seeds from 10 on to say
 (`--first-seed 5`). DiT gets its labels by adaLN and the others as tokens, so MaskGIT is also trained with
-labels by adaLN (`maskgit, adaln`).
+labels by adaLN (`maskgit, adaln`) and DiT with labels as tokens (`dit, tokens`).
 
 Run: `recombine run small-models --scale full --workers 2` (two cores)."""
 
 from dataclasses import field, replace
 from typing import Any
 
-from recombine.analysis.small_models import BY_ADALN, CLAIMS, RUNS
+from recombine.analysis.small_models import BY_ADALN, BY_TOKENS, CLAIMS, RUNS
 from recombine.config import UsageError, config
 from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import small_models as plots
 from recombine.runs.models import model_jobs
 from recombine.runs.recipe import Recipe
-from recombine.studies import optimizers, repair
+from recombine.studies import calibrated, optimizers, repair
 from recombine.studies.calibrated import FAMILIES
 from recombine.studies.optimizers import Optimizers
 from recombine.studies.repair import Repair
@@ -40,15 +40,15 @@ class SmallModels:
     families: Optimizers = field(default_factory=lambda: optimizers.settings("laptop"))
     repair: Repair = field(default_factory=lambda: repair.settings("laptop"))
     first_seed: int = 0
-    variants: tuple[str, ...] = (*FAMILIES, BY_ADALN, *RUNS)
+    variants: tuple[str, ...] = (*FAMILIES, BY_ADALN, BY_TOKENS, *RUNS)
 
     def recipes(self) -> dict[str, Recipe]:
-        """Every family at one learning rate, not clipped, then MaskGIT with labels by adaLN and with
-        averaged weights."""
+        """Every family at one learning rate, not clipped, then MaskGIT and DiT with their labels entering as
+        the other's do, and MaskGIT with averaged weights."""
         repaired = self.repair.recipes()
         made = {family: self.families.recipe(family, RATE, 0.0) for family in FAMILIES}
-        plain = made["maskgit"]
-        made[BY_ADALN] = calibrated.by(plain, "adaln")
+        made[BY_ADALN] = calibrated.by(made["maskgit"], "adaln")
+        made[BY_TOKENS] = calibrated.by(made["dit"], "tokens")
         made |= {name: repaired[source] for name, source in RUNS.items()}
         if unknown := [name for name in self.variants if name not in made]:
             raise UsageError(f"variants: {unknown[0]!r} is none of {'; '.join(made)}")
