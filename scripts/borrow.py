@@ -1,58 +1,65 @@
-"""Rows of runs that two studies share, taken from one study's results for the other, so that nothing
-is trained twice. `python scripts/borrow.py out/labels results/label-dropout elsewhere` writes
-elsewhere/labels: what out/labels lacks and label-dropout holds. `recombine join out/labels
-elsewhere/labels` puts them together."""
+"""Runs that a study shares with shipped results, put back as finished runs without weights, so that
+nothing is trained twice. `python scripts/borrow.py receptive-field results/length out` writes
+out/runs: those of the runs of receptive-field at full scale, with three seeds from 2 on, that length
+holds and out lacks (`--first-seed 2 --seeds 3`). `recombine run receptive-field --finished --out
+out` assesses them."""
 
-import sys
+import argparse
 from pathlib import Path
 
+from PIL import Image
+
 from recombine.analysis.frames import pl
-from recombine.analysis.table import Table, read_rows_of, write_table
-from recombine.config import from_json
-from recombine.pipeline.job import digest_of
-from recombine.store import read_json, write_json
+from recombine.analysis.table import read_rows_of
+from recombine.files import read_json
+from recombine.pipeline.job import Job, described, digest_of
+from recombine.store import RunFolder
 from recombine.studies import find
 
+OWN = ("digest", "label", "noun")
+"""What the entry of a run says of itself; the rest are labels, which every study gives anew."""
 
-def borrow(lacking: Path, holding: Path, out: Path) -> Path:
-    """Of every variant that the study has by its defaults and the first folder lacks, the runs that
-    the second holds."""
-    facts, held = (read_json(folder / "study.json") for folder in (lacking, holding))
+
+def borrow(jobs: list[Job], holding: Path, out: Path) -> list[str]:
+    """The runs of some jobs that a folder of results holds and `out` lacks, written there; their
+    titles."""
+    held = read_json(holding / "study.json")
     rows = read_rows_of(holding, held.get("rows_of") or "").frame
-    known, taken = set(rows["run"].drop_nulls()), []
-    for labels, digest in shared(facts):
-        if digest in known:
-            some = rows.filter(pl.col("run") == digest)
-            same = {key: pl.lit(value) for key, value in labels.items()}
-            taken.append((labels, digest, some.with_columns(**same)))
-    if not taken:
-        raise SystemExit(f"{holding} holds no run that {lacking} lacks")
-    goal = out / facts["name"]
-    goal.mkdir(parents=True)
-    write_table(goal / "rows.parquet", Table(pl.concat([t for *_, t in taken])))
     entries = {run["digest"]: run for run in held["runs"]}
-    runs = [entries[digest] | labels | {"label": label_of(labels)} for labels, digest, _ in taken]
-    variants = list(dict.fromkeys(labels["variant"] for labels, *_ in taken))
-    made = {"runs": runs, "sheets": [], "seeds": sorted({run["seed"] for run in runs})}
-    made["settings"] = facts["settings"] | {"variants": variants}
-    made["provenance"] = held["provenance"] | {"runs": [run["digest"] for run in runs]}
-    write_json(goal / "study.json", facts | made)
-    return goal
-
-
-def shared(facts: dict) -> list[tuple[dict, str]]:
-    """Labels and digests of the models of variants that these results lack."""
-    study = find(facts["name"])
-    every = study.settings(facts["scale"]).variants
-    lacks = [name for name in every if name not in facts["settings"]["variants"]]
-    settings = from_json(facts["settings"] | {"variants": lacks})
-    jobs = study.jobs(settings, 1 + max(facts["seeds"]))
-    return [(dict(j.labels), digest_of(j.task)) for j in jobs if j.task.noun == "model"]
-
-
-def label_of(labels: dict) -> str:
-    return f"{labels['variant']}, seed {labels['seed']}"
+    made = {"commit": held["provenance"]["trained"], "borrowed": holding.name}
+    made |= {key: held["provenance"][key] for key in ("device", "torch", "python")}
+    taken = []
+    for job in {digest_of(job.task): job for job in jobs}.values():
+        digest = digest_of(job.task)
+        run = RunFolder(out, digest)
+        if digest not in entries or run.done:
+            continue
+        run.path.mkdir(parents=True)
+        run.begin(described(job.task))
+        labels = {"run", "scale", *(key for key in entries[digest] if key not in OWN)}
+        own = rows.filter(pl.col("run") == digest).to_dicts()
+        run.write_rows(
+            {k: v for k, v in row.items() if v is not None and k not in labels} for row in own
+        )
+        for sheet in (s for s in held["sheets"] if s["run"] == digest):
+            name = f"step_{sheet['step']:08d}" if "step" in sheet else sheet["name"]
+            (run.path / "samples").mkdir(exist_ok=True)
+            picture = Image.open(holding / "samples" / sheet["file"])
+            picture.save(run.path / "samples" / f"{name}.png")
+        run.finish(made)
+        taken.append(job.title)
+    return taken
 
 
 if __name__ == "__main__":
-    print(borrow(*map(Path, sys.argv[1:])))
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("study", "holding", "out"):
+        parser.add_argument(name)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0)
+    given = parser.parse_args()
+    study = find(given.study)
+    last = given.first_seed + given.seeds
+    jobs = study.jobs(study.settings("full"), last)
+    wanted = [j for j in jobs if dict(j.labels).get("seed", last) >= given.first_seed]
+    print("\n".join(borrow(wanted, Path(given.holding), Path(given.out))) or "nothing to borrow")

@@ -1,51 +1,81 @@
-"""scripts/borrow.py: rows of runs that two studies share are taken from the one for the other."""
+"""scripts/borrow.py: runs that two studies share are put back from the one's results for the other."""
 
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
-from recombine.analysis.table import Table, read_table, write_table
-from recombine.config import from_json, to_json
+from recombine.analysis.table import Table, write_table
 from recombine.pipeline.job import digest_of
 from recombine.runs.models import ModelRun
-from recombine.store import read_json, write_json
+from recombine.store import RunFolder, write_json
 from recombine.studies import label_dropout, labels
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from borrow import borrow
 
+SHEET = np.full((4, 6, 3), 200, dtype=np.uint8)
 
-def results(folder, study, settings, rows, runs):
+
+def model(name, seed):
+    """A run of `label-dropout`, as its results list it."""
+    task = ModelRun(label_dropout.settings("smoke").recipes()[name].with_seed(seed))
+    entry = {"digest": digest_of(task), "label": f"{name}, seed {seed}", "noun": "model"}
+    return entry | {"variant": name, "seed": seed}
+
+
+@pytest.fixture
+def holding(tmp_path):
     """A folder of results as far as it is read here."""
-    folder.mkdir()
-    facts = {"name": study, "scale": "smoke", "settings": to_json(settings), "seeds": [0, 1]}
-    facts |= {"runs": runs, "sheets": [], "provenance": {"trained": "abc", "runs": []}}
+    runs = [model(*one) for one in (("dit", 0), ("dit", 1), ("dit, dropout", 0), ("maskgit", 0))]
+    folder = tmp_path / "label-dropout"
+    (folder / "samples").mkdir(parents=True)
+    Image.fromarray(SHEET).save(folder / "samples" / "sheet.webp", lossless=True)
+    sheets = [
+        {"run": runs[0]["digest"], "file": "sheet.webp", "name": "step", "step": 8},
+        {"run": runs[0]["digest"], "file": "sheet.webp", "name": "maps"},
+    ]
+    come_from = {"trained": "abc", "device": "GPU", "torch": "2", "python": "3"}
+    facts = {"name": "label-dropout", "runs": runs, "sheets": sheets, "provenance": come_from}
     write_json(folder / "study.json", facts)
-    write_table(folder / "rows.parquet", Table(rows))
+    rows = [
+        {"kind": "accuracy", "step": 8, "joint": 0.5 + run["seed"], "run": run["digest"]}
+        | {key: run[key] for key in ("variant", "seed")}
+        | {"scale": "full"}
+        for run in runs
+    ]
+    write_table(folder / "rows.parquet", Table([*rows, {"kind": "space", "n": 3}]))
     return folder
 
 
-def test_what_a_study_lacks_comes_from_the_runs_of_another(tmp_path):
-    ours = replace(labels.settings("smoke"), variants=("values", "classes, dropout"))
-    lacking = results(tmp_path / "labels", "labels", ours, [{"kind": "accuracy", "run": "x"}], [])
-    theirs = label_dropout.settings("smoke")
-    runs, rows = [], []
-    for name, seed in (("dit", 0), ("dit", 1), ("dit, dropout", 0), ("maskgit", 0)):
-        task = ModelRun(theirs.recipes()[name].with_seed(seed))
-        about = {"variant": name, "seed": seed}
-        runs.append({"digest": digest_of(task), "label": f"{name}, seed {seed}", **about})
-        rows.append({"kind": "accuracy", "joint": 0.5 + seed, "run": digest_of(task), **about})
-    holding = results(tmp_path / "held", "label-dropout", theirs, rows, runs)
-    made = borrow(lacking, holding, tmp_path / "elsewhere")
-    assert made == tmp_path / "elsewhere" / "labels"
-    taken = [(r["variant"], r["seed"], r["joint"]) for r in read_table(made / "rows.parquet")]
-    assert taken == [("classes", 0, 0.5), ("classes", 1, 1.5)], "dropout is there already"
-    facts = read_json(made / "study.json")
-    assert from_json(facts["settings"]).variants == ("classes",)
-    assert [r["label"] for r in facts["runs"]] == ["classes, seed 0", "classes, seed 1"]
-    assert facts["provenance"] == {"trained": "abc", "runs": [r["digest"] for r in runs[:2]]}
-    alone = results(tmp_path / "alone", "label-dropout", theirs, rows[3:], runs[3:])
-    with pytest.raises(SystemExit, match="holds no run that"):
-        borrow(lacking, alone, tmp_path / "nowhere")
+def shared_jobs():
+    """Runs of `labels` that `label-dropout` may have as well."""
+    ours = replace(labels.settings("smoke"), variants=("classes", "classes, dropout", "values"))
+    return labels.jobs(ours, 2)
+
+
+def test_runs_that_another_study_holds_are_put_back(tmp_path, holding):
+    out = tmp_path / "out"
+    assert borrow(shared_jobs(), holding, out) == [
+        *("classes, seed 0", "classes, dropout, seed 0", "classes, seed 1")
+    ]
+    run = RunFolder(out, model("dit", 1)["digest"])
+    assert run.rows() == [{"kind": "accuracy", "step": 8, "joint": 1.5}], "without labels"
+    facts = run.facts()
+    assert (facts["commit"], facts["borrowed"]) == ("abc", "label-dropout")
+
+
+def test_sheets_come_along_under_the_names_that_runs_give_them(tmp_path, holding):
+    borrow(shared_jobs(), holding, tmp_path / "out")
+    first = RunFolder(tmp_path / "out", model("dit", 0)["digest"])
+    assert first.files("samples/*.png") == ["samples/maps.png", "samples/step_00000008.png"]
+    assert (np.asarray(Image.open(first.path / "samples" / "maps.png")) == SHEET).all()
+
+
+def test_what_is_there_is_left_alone(tmp_path, holding):
+    out = tmp_path / "out"
+    borrow(shared_jobs(), holding, out)
+    assert borrow(shared_jobs(), holding, out) == []

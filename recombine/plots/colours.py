@@ -18,9 +18,14 @@ from recombine.worlds.scenes.scene import COLORS
 
 WORKS, FAILS = CYCLE[0], CYCLE[1]
 """Colours of the two groups: those that compose with yellow in the paper, and those that do not."""
-LINES = [(given, column) for given in ("color", "location") for column in range(3)]
-"""Of the samples that are shown: what was given, and the column of its sheet."""
-WORDS = {"color": "colours alone", "location": "with locations"}
+SHEETS = {
+    "colours alone": ("global", "color"),
+    "with locations": ("global", "location"),
+    "with locations,\nlocal model": ("local", "location"),
+}
+"""Of the samples that are shown: the model, and what was given."""
+EACH = 3
+"""So many samples of each."""
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
@@ -159,28 +164,31 @@ def samples(rows: Table, names: list[str], folder: Path) -> list[Figure]:
         "From the sum of two scores, the first seed; a line shares its noise and, where they are "
         "given, its two locations, which are far apart. Colours are ordered by their cosine with "
         "yellow. In the paper yellow composes with those in blue letters, and not with those in orange "
-        "ones.",
+        "ones. The local model is given locations, and sees the patch around each cell alone.",
     )
     seeds = sorted(rows.where(kind="pair").unique("seed"))
     if not seeds or names[:1] != ["yellow"]:
         return []
-    sheets = {given: sheet_path(folder, "sums", seeds[0], given) for given in WORDS}
-    lines = [line for line in LINES if sheets[line[0]].is_file()]
+    places = {
+        words: sheet_path(folder, SUMS[model], seeds[0], given)
+        for words, (model, given) in SHEETS.items()
+    }
+    lines = [(w, place, k) for w, place in places.items() if place.is_file() for k in range(EACH)]
     if not lines:
         return []
     known = [name for name in COLORS if name in names]
     order = [*({name} for name in known), *map(set, combinations(known, 2))]
     others, size = names[1:], (len(names) - 1 + 1.2, len(lines) + 0.4)
     with canvas(folder, figure, len(lines), len(others), size, squeeze=False) as axes:
-        for line, (given, column) in zip(axes, lines, strict=True):
+        for line, (words, place, column) in zip(axes, lines, strict=True):
             for axis, name in zip(line, others, strict=True):
-                picture = cut(sheets[given], len(order), order.index({"yellow", name}), column)
+                picture = cut(place, len(order), order.index({"yellow", name}), column)
                 if picture.size:
                     axis.imshow(picture, interpolation="nearest")
                 axis.set(xticks=(), yticks=())
                 axis.grid(visible=False)
                 axis.spines[:].set_visible(False)
-            line[0].set_ylabel(WORDS[given], rotation=0, ha="right", va="center", fontsize=8)
+            line[0].set_ylabel(words, rotation=0, ha="right", va="center", fontsize=8)
         for axis, name in zip(axes[0], others, strict=True):
             axis.set_title(name, fontsize=9, loc="center", color=group_color(name))
     return [figure]

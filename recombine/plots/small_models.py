@@ -6,20 +6,22 @@ from recombine.analysis.calibrated import LATE
 from recombine.analysis.levels import per_seed
 from recombine.analysis.paper_probe import with_paper_probe
 from recombine.analysis.repair import PAPERS
-from recombine.analysis.small_models import BY_ADALN, FAMILIES, PLAIN, REPAIRED
+from recombine.analysis.small_models import BY_ADALN, BY_TOKENS, FAMILIES, PLAIN, REPAIRED
 from recombine.analysis.table import Table
 from recombine.plots.accuracy_panels import variants_of
 from recombine.plots.boards import boards
 from recombine.plots.label_dropout import PANELS, plot_seeds
 from recombine.plots.style import CYCLE, INK, Figure, canvas, display
 
-PAPER_SAYS = {f: LATE[f] for f in FAMILIES} | {BY_ADALN: LATE["maskgit"]}
+ENTERING = {BY_ADALN: LATE["maskgit"], BY_TOKENS: LATE["dit"]}
+"""Models whose labels enter as another family's; of their samples no board is shown."""
+PAPER_SAYS = {f: LATE[f] for f in FAMILIES} | ENTERING
 PAPER_SAYS |= {PLAIN: PAPERS["maskgit"], REPAIRED: PAPERS["jepa"]}
 
 
 def figures(rows: Table, folder: Path) -> list[Figure]:
     read = with_paper_probe(rows)
-    named = {v: v for v in PAPER_SAYS if v in variants_of(rows) and v != BY_ADALN}
+    named = {v: v for v in PAPER_SAYS if v in variants_of(rows) and v not in ENTERING}
     return [by_seed(read, folder), *boards(read, folder, named, "At the end of training.")]
 
 

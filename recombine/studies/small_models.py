@@ -13,7 +13,7 @@ labels by adaLN (`maskgit, adaln`) and DiT with labels as tokens (`dit, tokens`)
 
 Run: `recombine run small-models --scale full --workers 2` (two cores)."""
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from recombine.analysis.small_models import BY_ADALN, BY_TOKENS, CLAIMS, RUNS
