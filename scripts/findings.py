@@ -23,7 +23,8 @@ TEXTS = (
     "paper: 0.84, 0.82, one run each); where both get labels by adaLN, as DiT, by [G31: dit - maskgit, adaln, level "
     "2] (by the oracle [G31: dit - maskgit, adaln, oracle]; [G31]), as tokens by [G34: dit, tokens - maskgit, level 2] "
     "([G34]). In networks of 7 layers DiT leads by [G28: dit - maskgit, mean over kinds] (mean of three kinds of "
-    "training, taken after the runs), with adaLN in both by [G32: dit - maskgit, adaln, level 2] ([G32]). [More](docs/pictures.md)",
+    "training, taken after the runs), with adaLN in both by [G32: dit - maskgit, adaln, level 2] ([G32]). "
+    "[More](docs/pictures.md)",
     "**With paper A's auxiliary loss MaskGIT's large circuits overlap less; that it composes better is not shown.**"
     " The overlap falls by [D9: mean fall of the overlap] ([D9], by a size of circuits chosen after five seeds), "
     "the share of attention heads that respond to several factors by [D8: share of polysemantic heads, fall] ([D8]:"

@@ -267,7 +267,8 @@ def test_families_differ_in_their_heads_and_dit_in_its_network():
 @pytest.mark.parametrize("change", calibrated.CHANGES)
 def test_every_change_gives_a_recipe_that_can_run(change):
     settings = calibrated.settings("full")
-    family = {"ddpm": "dit", "weak signal": "dit", "cool": "givt"}.get(change, "maskgit")
+    others = {"ddpm": "dit", "weak signal": "dit", "tokens": "dit", "cool": "givt"}
+    family = others.get(change, "maskgit")
     made = settings.variant(f"{family}, {change}")
     made.check()
     assert made != settings.variant(family)

@@ -412,12 +412,12 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
          + [("", [0, 1], [1, 1])]},
     ]),
     "reach": (receptive_field.reach, (reaches(),), [
-        {"labels": ("reach, in cells", "K_max"), "limits": (0.95, 2.05, -0.2, 4.5), "lines": [
+        {"labels": ("reach of a patch, in cells", "K_max"), "limits": (0.95, 2.05, -0.2, 4.5),
+         "lines": [
             ("Exp 3L: local, list", [1, 2], [1.5, 3]), ("", [1, 1], [1, 2]), ("", [2, 2], [3, 3]),
-            ("", [0, 1], [2, 2])]},
-        {"labels": ("reach, in cells", "share"), "xticks": {"1": 1, "2": 2}, "lines": [
-            ("false positives, Exp 3L: local, list", [1, 2], [0.062] * 2), ("", [1, 1], [0.062] * 2),
-            ("", [2, 2], [0.062] * 2), ("objects that are cut", [1, 2], [0.4, 0])]},
+            ("", [2], [9]), ("", [0, 1], [2, 2])]},
+        {"labels": ("reach of a patch, in cells", "share"), "xticks": {"1": 1, "2": 2}, "lines": [
+            ("objects cut", [1, 2], [0.4, 0]), ("patches too full, Exp 3L", [1, 2], [0.1, 0.3])]},
         {"labels": ("patches too full", "of 4 locations missed"),
          "texts": [("1", 0.1, 0.625), ("2", 0.3, 0.25)], "lines": [
              ("", [0.1] * 2, [0.75, 0.5]), ("", [0.3] * 2, [0.25, 0.25]),

@@ -117,6 +117,7 @@ SINCE = {
     "forgetting": "variants",
     "label-dropout": "variants",
     "labels": "variants",
+    "receptive-field": "bases",
     "repair": "variants",
     "length": "experiments",
     "locality": "experiments",
