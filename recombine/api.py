@@ -1,7 +1,7 @@
 """What a program or a notebook calls: run studies, and read results as data frames."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,23 +28,36 @@ def run(
     fresh: bool = False,
     first_seed: int = 0,
     finished: bool = False,
+    split: str = "",
 ) -> list[Path]:
     """Run studies as `recombine run` does: train or compute what is missing, assess, write the
     pages; the studies' folders. `changes`: settings by their path, as in
     {"recipe.train.steps": 500}. 0 seeds = the scale's own number, 0 workers = as many as suit.
-    `finished`: run nothing, assess what is there."""
+    `finished`: run nothing, assess what is there. `split`: what is trained on, in words, as
+    "unseen: bowl blue"."""
     from recombine.config import UsageError
-    from recombine.pipeline.plan import Command
-    from recombine.studies import expanded
 
     if scale not in SEEDS:
         raise UsageError(f"scale {scale!r}: not one of {', '.join(SEEDS)}")
-    count = seeds or SEEDS[scale]
-    command = Command(
-        tuple(expanded(studies)), scale, count, _as_text(changes), device, str(out), workers,
-        first_seed=first_seed,
-    )  # fmt: skip
+    places = {"device": device, "out": str(out), "workers": workers, "first_seed": first_seed}
+    command = command_of(studies, scale, seeds, _as_text(changes), split, **places)
     return run_command(command, engine, fresh, finished)
+
+
+def command_of(
+    studies: Sequence[str], scale: str, seeds: int, changes: tuple[str, ...], split: str, **how: Any
+) -> "Command":
+    """What to run: parts of a group in place of its name, and a split in words as a change of
+    settings."""
+    from recombine.pipeline.plan import Command
+    from recombine.studies import expanded
+
+    names = tuple(expanded(studies))
+    if split:
+        from recombine.scoring.splits import as_change
+
+        changes = (*changes, as_change(split, names, scale, changes))
+    return Command(names, scale, seeds or SEEDS[scale], changes, **how)
 
 
 def run_command(

@@ -44,6 +44,10 @@ SetOption = Annotated[
         "--set", metavar="PATH=VALUE", help="Change one setting, e.g. recipe.train.steps=500."
     ),
 ]
+SplitOption = Annotated[
+    str,
+    typer.Option(help="What is trained on, in words: 'unseen: bowl blue; cup red' or 'seen: ...'."),
+]
 WorkersOption = Annotated[
     int | None,
     typer.Option(
@@ -167,6 +171,7 @@ def run(
     first_seed: FirstOption = 0,
     dry_run: DryOption = False,
     finished: FinishedOption = False,
+    split: SplitOption = "",
 ) -> None:
     """Train or compute what is missing, measure, assess, and write the report."""
     scale = _known(scale)
@@ -174,15 +179,11 @@ def run(
         raise UsageError("--workers 0: must be positive")
     if finished and dry_run:
         raise UsageError("--finished runs nothing: leave out --dry-run")
-    from recombine.api import run_command
-    from recombine.pipeline.plan import Command, outline
-    from recombine.studies import expanded
+    from recombine.api import command_of, run_command
+    from recombine.pipeline.plan import outline
 
-    count = seeds or SEEDS[scale]
-    command = Command(
-        tuple(expanded(names)), scale, count, tuple(set_), device, str(out), workers or 0,
-        first_seed=first_seed,
-    )  # fmt: skip
+    places = {"device": device, "out": str(out), "workers": workers or 0, "first_seed": first_seed}
+    command = command_of(names, scale, seeds, tuple(set_), split, **places)
     if dry_run:
         print(*map(printable, outline(command, fresh)), sep="\n")
     elif folders := run_command(command, engine, fresh, finished):

@@ -26,7 +26,7 @@ def override(settings: Any, *assignments: str) -> Any:
     so that the order of assignments does not matter. Last, what has to look at the disk to be
     complete does so (`settled`)."""
     plain: Any = to_json(settings)
-    known = {tag_of(type(c)): type(c) for c in [settings, *_inner(settings)]}
+    known = {tag_of(type(c)): type(c) for c in [settings, *configs_in(settings)]}
     given = []
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
@@ -99,11 +99,11 @@ def _below(plain: dict[str, Any], above: str = "") -> list[tuple[str, dict[str, 
     return held + [inner for where, value in held for inner in _below(value, f"{where}.")]
 
 
-def _inner(settings: Any) -> list[Any]:
+def configs_in(settings: Any) -> list[Any]:
     """All configs inside `settings`."""
     held = [getattr(settings, f.name) for f in dataclasses.fields(settings)]
     held = [value for value in held if dataclasses.is_dataclass(value)]
-    return held + [inner for value in held for inner in _inner(value)]
+    return held + [inner for value in held for inner in configs_in(value)]
 
 
 def leaves(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from PIL import Image
 from tiny import QUIET
 
 from recombine.analysis.table import Table
+from recombine.api import command_of
 from recombine.config import UsageError, to_json
 from recombine.files import read_rows
 from recombine.metrics.factor_probe import CHANGES, NEVER, changed, fitted
@@ -22,6 +23,7 @@ from recombine.runs import factor_probes
 from recombine.runs.factor_probes import FactorProbeRun, Pictures, Trainer, left_out
 from recombine.runs.models import Model, ModelRun
 from recombine.runs.own_data import fitting
+from recombine.scoring.splits import as_change
 from recombine.studies import find
 from recombine.studies.composition import settings
 from recombine.studies.summary import verdicts
@@ -50,6 +52,43 @@ def test_settings_follow_from_the_pictures_and_the_user_overrules_them(own):
         settings("laptop"), *(f"{k}={v}" for k, v in found.items()), f"world={own}"
     ).recipe
     recipe.check()
+
+
+def recipe_of(command):
+    (plan,) = make_plans(command)
+    return plan.settings.recipe
+
+
+def test_a_split_in_words_trains_on_what_it_leaves(own):
+    changes = (f"world={own}",)
+    command = command_of(("composition",), "smoke", 1, changes, "unseen: disc red; bar blue")
+    recipe = recipe_of(command)
+    space, seen = recipe.world.space, set(recipe.split.seen)
+    left = {space.describe(c) for c in recipe.world.present if c not in seen}
+    assert left == {"disc red", "bar blue"}
+    assert seen < set(recipe.world.present), "nor on what the folder lacks"
+    names = "; ".join(space.describe(c) for c in seen)
+    assert recipe_of(command_of(("composition",), "smoke", 1, changes, f"seen: {names}")) == recipe
+
+
+def test_a_split_in_words_is_of_any_world(own):
+    change = as_change("Seen: circle red large; triangle red large", ["composition"], "smoke", ())
+    assert change == "seen=[[0, 0, 0], [1, 0, 0]]"
+
+
+@pytest.mark.parametrize(
+    ("split", "study", "says"),
+    [
+        ("disc red", "composition", "write 'seen: a b; c d' or"),
+        ("unseen: disc mauve", "composition", "'disc mauve' names no value of color"),
+        ("unseen: disc red", "length", "length has no compositions that could be held out"),
+    ],
+)
+def test_a_split_that_cannot_be_is_one_line(own, split, study, says):
+    changes = (f"world={own}",) if study == "composition" else ()
+    with pytest.raises(UsageError, match=says) as refused:
+        command_of((study,), "smoke", 1, changes, split)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_plan_on_own_pictures_is_complete_and_says_what_was_chosen(own):

@@ -1,11 +1,16 @@
-"""What the model was trained on: a column of the table, a list, or what the data lacks."""
+"""What the model was trained on, or is to be trained on: a column of the table, a list, or what the
+data lacks."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from recombine.config import UsageError, nearest
+from recombine.overrides import configs_in, override
+from recombine.runs.recipe import Recipe
 from recombine.scoring.prompts import read_prompt
+from recombine.studies import find
 from recombine.worlds.datasets.columns import Labels, plain
 from recombine.worlds.datasets.dataset import Dataset
 from recombine.worlds.factors import Composition, FactorSpace, Split, plain_value
@@ -23,6 +28,7 @@ UNSEEN = {
     "no",
     "out",
 }
+LIST = re.compile(r"(seen|unseen)\s*:\s*(.+)", re.IGNORECASE | re.DOTALL)
 ASIDE = {"val", "validation", "valid", "dev"}
 """Says nothing of whether a composition was trained on."""
 
@@ -40,7 +46,7 @@ def find_split(
     if isinstance(given, Mapping):
         given = "; ".join(f"{k}: {_listed(v)}" for k, v in given.items())
     text = str(given or "").strip()
-    if match := re.fullmatch(r"(seen|unseen)\s*:\s*(.+)", text, re.IGNORECASE | re.DOTALL):
+    if match := LIST.fullmatch(text):
         return _from_list(match[1].lower(), match[2], space)
     if text:
         return _from_column(text, data)
@@ -55,6 +61,26 @@ def find_split(
             "or name a column that says train or test"
         )
     return Split(tuple(c for c in space.compositions if c in there))
+
+
+def as_change(split: str, studies: Iterable[str], scale: str, changes: tuple[str, ...]) -> str:
+    """A list of compositions in words as the change of settings that trains these studies on what it
+    names as seen: "unseen: bowl blue" -> "seen=[[0, 0], ...]". What the world has no pictures of is
+    not trained on in any case."""
+    if not (match := LIST.fullmatch(split.strip())):
+        raise UsageError(f"--split {split[:60]}: write 'seen: a b; c d' or 'unseen: a b; c d'")
+    worlds = set()
+    for name in studies:
+        settings = override(find(name).settings(scale), *changes)
+        recipes = [c for c in configs_in(settings) if isinstance(c, Recipe)]
+        if not recipes:
+            raise UsageError(f"--split: {name} has no compositions that could be held out")
+        worlds |= {recipe.world for recipe in recipes}
+    if len(worlds) > 1:
+        raise UsageError("--split: these studies have several worlds; run them one by one")
+    (world,) = worlds
+    seen = _from_list(match[1].lower(), match[2], world.space).seen
+    return f"seen={json.dumps([c for c in seen if c in set(world.present)])}"
 
 
 def _known(split: Split, space: FactorSpace) -> Split:

@@ -161,7 +161,7 @@ STUDY = Study(
     cost={
         "smoke": "10 s, one core",
         "laptop": "1 min a seed, one core",
-        "full": "8 min and the local model (6 min, estimate), one H200, 5 seeds",
+        "full": "15 min, one H200, 5 seeds, half of it for the local model",
     },
     settings=settings,
     jobs=jobs,

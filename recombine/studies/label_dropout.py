@@ -83,7 +83,7 @@ STUDY = Study(
     cost={
         "smoke": "40 s, one core",
         "laptop": "8 min (estimate), two cores",
-        "full": "72 min (a third estimated), one H200, 5 seeds: 0.4 a masked model, 0.8 a DiT",
+        "full": "76 min (a third estimated), one H200, 5 seeds: 0.4 a masked model, 0.8 a DiT",
     },
     settings=settings,
     jobs=jobs,

@@ -76,7 +76,7 @@ STUDY = Study(
     cost={
         "smoke": "20 s, one core",
         "laptop": "25 min, two cores, --workers 2",
-        "full": "2.5 h, two cores, --workers 2, seeds 5 to 9",
+        "full": "2.7 h, two cores, --workers 2, seeds 5 to 9",
     },
     settings=settings,
     jobs=jobs,
