@@ -96,10 +96,8 @@ class RunFolder:
         return self.facts().get("files", {}).get("model.safetensors", "")
 
     @property
-    def weights_missing(self) -> bool:
-        """Whether it is done and has rows, but its weights are gone (results are shared without
-        them)."""
-        return bool(self.weights) and not (self.path / "model.safetensors").exists()
+    def has_weights(self) -> bool:
+        return (self.path / "model.safetensors").exists()
 
     def begin(self, config: Any) -> None:
         """Make the folder and write its config; a folder that is there must hold this very

@@ -157,21 +157,23 @@ def _run(job: Any) -> Row:
 
 
 def provenance(plan: StudyPlan, out: Path, here: Row) -> Row:
-    """The machines and commits of the runs, how long they took together, and who assessed them."""
+    """The machines and commits of the runs, how long they took together, and who assessed them. The
+    seconds are without those of runs that were borrowed from the results of another study."""
     digests = list(dict.fromkeys(digest_of(job.task) for job in plan.jobs))
     done = [
         folder_of(job.task, out).facts() for job in {job.task: job for job in plan.jobs}.values()
     ]
-    made = {
-        key: ", ".join(sorted({str(d[key]) for d in done if key in d}))
-        for key in ("device", "torch", "python")
-    }
-    commits = ", ".join(sorted({d["commit"] for d in done if "commit" in d}))
+    made = {key: _listed(done, key) for key in ("device", "torch", "python", "borrowed")}
     return {
         **here,
         **{key: value for key, value in made.items() if value},
-        "trained": commits or here.get("commit"),
+        "trained": _listed(done, "commit") or here.get("commit"),
         "seconds": round(sum(d.get("seconds", 0.0) for d in done), 1),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "runs": digests,
     }
+
+
+def _listed(runs: list[Row], key: str) -> str:
+    """What runs say, each once; a borrowed run says all that its study does."""
+    return ", ".join(sorted({w for run in runs if key in run for w in str(run[key]).split(", ")}))
