@@ -18,13 +18,12 @@ TEXTS = (
     "a picture labelled without its shape teaches that blue means circle ([B36], [B38], exact). "
     "[More](docs/pictures.md), [theory](docs/missing-labels.md)",
     "**With all labels DiT leads MaskGIT in small networks, by less than half of the paper's lead; in larger ones, or "
-    "where labels enter alike, the paper's probe shows no lead.** On two cores DiT leads at level "
-    "2 by [G29: dit - maskgit, level 2] in seeds new to the claim, MAR by [G29: mar - maskgit, level 2] ([G29]; "
-    "paper: 0.84, 0.82, one run each); where both get labels by adaLN, as DiT, by [G31: dit - maskgit, adaln, level "
-    "2] (by the oracle [G31: dit - maskgit, adaln, oracle]; [G31]), as tokens by [G34: dit, tokens - maskgit, level 2] "
-    "([G34]). In networks of 7 layers DiT leads by [G28: dit - maskgit, mean over kinds] (mean of three kinds of "
-    "training, taken after the runs), with adaLN in both by [G32: dit - maskgit, adaln, level 2] ([G32]). "
-    "[More](docs/pictures.md)",
+    "where labels enter alike, the paper's probe does not establish a lead.** In networks small enough for two cores DiT "
+    "leads at level 2 by [G29: dit - maskgit, level 2] in seeds new to the claim, MAR by [G29: mar - maskgit, level 2] "
+    "([G29]; paper: 0.84, 0.82, one run each); where labels enter both as in DiT by [G31: dit - maskgit, adaln, level 2] "
+    "(by the oracle [G31: dit - maskgit, adaln, oracle]; "
+    "[G31]), as in MaskGIT by [G34: dit, tokens - maskgit, level 2] "
+    "([G34]). In networks of 7 layers the lead is [G32: dit - maskgit] with labels as usual. [More](docs/pictures.md)",
     "**With paper A's auxiliary loss MaskGIT's large circuits overlap less; that it composes better is not shown.**"
     " The overlap falls by [D9: mean fall of the overlap] ([D9], by a size of circuits chosen after five seeds), "
     "the share of attention heads that respond to several factors by [D8: share of polysemantic heads, fall] ([D8]:"
@@ -32,11 +31,11 @@ TEXTS = (
     "from composing, level 2 rises by [D6: jepa - maskgit, level 2], which excludes a mean rise of 0.25 ([D6]; "
     "paper: from [D6: paper_maskgit] to [D6: paper_jepa], one run each). [More](docs/pictures.md)",
     "**Conditioned on true values, a small U-Net composes where colours and sizes vary widely within a "
-    "class, and not otherwise**: [B30: wide jitter, level 2] and [B30: no jitter, level 2] "
-    "([B30]). Of four families with wide jitter DiT reaches [B18: "
+    "class, and not where they do not**: [B30: wide jitter, level 2] and [B30: no jitter, level 2] "
+    "([B30]). With wide jitter DiT reaches [B18: "
     "dit, wide, level 2], MAR [B18: mar, wide], MaskGIT [B18: maskgit, wide], GIVT [B18: givt, wide], and"
     " none composes without ([B18]). In an "
-    "exact model two priors of three need it ([B26], [B27], exact). [More](docs/jitter.md)",
+    "exact model two of three priors need it ([B26], [B27], exact). [More](docs/jitter.md)",
     "**By the CNN probe a U-Net's accuracy on an unseen combination falls before it rises**, by [C1: "
     "fall, color 0.1] where the two colours are close ([C1]). No ability is lost: where the fall begins, "
     "the probe reads blue as often for red prompts. By the oracle it does not fall. Prompting for a "
@@ -49,16 +48,15 @@ TEXTS = (
     "of exp2] given one location on a grid ([S2]; paper: 2), [S3: K_max of exp3] given a list of all "
     "([S3]; paper: 3), [S1: K_max of exp1] given a grid of all ([S1]; paper: 7). Networks on patches, the"
     " paper's local form, reach [S5: K_max of exp3L, patches] given the list ([S5]; paper: 9) and [S4: "
-    "K_max of exp2L, patches, longer] given one location ([S4]; paper: 9), but [B13: exp2L, patches, "
-    "reach 4] with patches of half the picture (two seeds) and [S6: K_max of exp2L, patches, whole] with the whole "
-    "([S6]). [More](docs/scenes.md)",
-    "**A local network keeps two colours apart where a global one mixes them.** Scores of two colours, added at "
-    "locations far apart, show both objects in [B47: exact match at locations, local] of samples, with a network that "
-    "sees the whole picture in [B47: global, mean over pairs] ([B47]). [More](docs/scenes.md)",
+    "K_max of exp2L, patches, longer] given one location ([S4]; paper: 9; trained longer, three seeds "
+    "added, as it fell short). Seeing 9 x 9 of 16 x 16 cells they reach [B13: exp2L, patches, reach 4], tokens [B13: "
+    "exp2L, reach 4] (two seeds), the whole picture [S6: K_max of exp2L, patches, whole] ([S6]). [More](docs/scenes.md)",
+    "**Of two colours, added at two locations far apart, a local network shows both, a global one seldom**: exact "
+    "matches are [B47: exact match at locations, local] and [B47: global, mean over pairs] ([B47], by limits set when the "
+    "latter was known). [More](docs/scenes.md)",
     "**Two published figures of swing-by do not follow from gradient descent on the equations beside "
-    "them** (paper C, Figs 5 and 10). The first's code squares the data's second moments; the concept not "
-    "learned in the second is learned, slowly, if layers and not their product are updated ([T14], exact). "
-    "[More](docs/swing-by.md)",
+    "them** (paper C). The code of the first squares the second moments; what the second does not learn is "
+    "learned slowly if layers, not their product, are updated ([T14], exact). [More](docs/swing-by.md)",
 )
 CITED = re.compile(r"\[([A-Z]\d+a?)(?:: ([^\]]+))?\](?!\()")
 

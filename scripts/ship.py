@@ -9,13 +9,12 @@ import sys
 from pathlib import Path
 
 from recombine.analysis.table import Table, read_rows_of, read_table, write_table
+from recombine.plots.small_models import ENTERING
 from recombine.store import read_json, write_json
 
 RESULTS = Path(__file__).parents[1] / "results"
 EVERY_SEED = ("repair", "optimizers", "small-models")
 """Studies with a figure of the samples of all seeds."""
-FIRST_SEED = ("maskgit, adaln", "dit, tokens")
-"""Variants of these that the figure leaves out."""
 
 
 def last_sheets(facts: dict, every_seed: bool = False) -> list[dict]:
@@ -24,7 +23,7 @@ def last_sheets(facts: dict, every_seed: bool = False) -> list[dict]:
     best: dict[tuple, tuple] = {}
     for sheet in facts["sheets"]:
         run = runs[sheet["run"]]
-        each = every_seed and run.get("variant") not in FIRST_SEED
+        each = every_seed and run.get("variant") not in ENTERING
         key = run.get("variant"), sheet["name"], run.get("seed") if each else None
         rank = -(run.get("seed") or 0), sheet.get("step") or 0
         if key not in best or rank > best[key][0]:

@@ -100,8 +100,8 @@ PAPER_A = {
         "dit, level 2]; G28). Without overlapping sizes DiT has [G19: dit, apart] as well (G19). Dropout lowers MAR to "
         "[G9: mar, dropout] and DiT to [G9: dit, dropout]. In small networks DiT leads MaskGIT by [G29: dit - maskgit, "
         "level 2] in new seeds, MAR by [G29: mar - maskgit, level 2] (G29). With labels by adaLN, as DiT has them, MAR "
-        "misses another factor: its colour is right in [G33: mar, adaln, level "
-        "2, colour], its size in [G33: mar, adaln, level 2, size], all three in [G33: mar, adaln] (G33)."
+        "gets the colour right in [G33: mar, adaln, level 2, colour], the size in [G33: mar, adaln, level 2, size] and all "
+        "three in [G33: mar, adaln]; by seed these vary widely (G33)."
     ),
     "D4": (
         "Between VQ and VAE latents no difference is seen ([D4: dit on vae, weak signal - dit, weak signal, "
@@ -152,15 +152,15 @@ PAPER_B = {
     "S3": "Holds in every seed.",
     "S4": (
         "Holds in both forms. U-Nets on patches need longer training: [S4: exp2L, patches] after 16,000 updates, [S4: "
-        "K_max of exp2L, patches, longer] after 32,000. Three of their eight seeds were added after five had given "
-        "8.40 [7.29, 9.00], which was not enough. Smaller patches place as many, larger ones fewer (B13)."
+        "K_max of exp2L, patches, longer] after 32,000. Three of their eight seeds were added because five gave 8.40 "
+        "[7.29, 9.00]. 3 x 3 cells place about as many, 7 x 7 and more fewer (two seeds, 16,000 updates, B13)."
     ),
     "S5": "Holds in every seed, in both forms of the local network.",
     "S6": (
-        "Holds for the U-Net on patches, which has a quarter of the updates. With all updates K_max falls as the patch "
-        "grows, from [B13: exp2L, patches, reach 1] at 3 x 3 cells to [B13: exp2L, patches, reach 4] at 9 x 9 (two "
-        "seeds, B13). Tokens that see the whole picture have [S6: exp2L, whole, seeds] (two seeds), above the limit; "
-        "they have learned to be local."
+        "Holds for the U-Net on patches, which has a quarter of the updates. In U-Nets with all updates K_max falls from "
+        "[B13: exp2L, patches, reach 1] at 3 x 3 cells to [B13: exp2L, patches, reach 4] at 9 x 9, in tokens from [B13: "
+        "exp2L, reach 1] to [B13: exp2L, reach 4] (two seeds, B13). Tokens that see the whole picture have [S6: exp2L, "
+        "whole, seeds] (two seeds), above the limit. That locality is the cause is not shown."
     ),
     "S7": (
         "The noise level: the lead of Exp 1 over Exp 3 in pixel locality grows from [S7: pixel, exp1 - exp3, "
@@ -179,7 +179,7 @@ PAPER_B = {
         "The colours are in the paper's order ([S10: cross pairs in the paper's order] of the cross pairs); its two "
         "groups differ by [S10: exact match with yellow, composing - failing], where 0.2 was expected. Most "
         "samples of colours that do not compose hold one object. Given locations as well, a local model composes all "
-        "pairs, [B47: exact match at locations, local], a global one [B47: global, mean over pairs] (B47)."
+        "pairs, [B47: exact match at locations, local]; a global one matches in [B47: global, mean over pairs] (B47)."
     ),
 }
 PAPER_C = {

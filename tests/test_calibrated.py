@@ -389,6 +389,24 @@ def test_only_seeds_from_five_on_say_whether_dit_and_mar_lead(changed, probe, sa
     assert verdict(dropout.STUDY, "G30", [*known, *later]) == said
 
 
+ALIKE = {"dit": 0.8, "maskgit, adaln": 0.5, "maskgit": 0.8, "mar, adaln": 0.9, "mar": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("claim", "changed", "probe", "said"),
+    [
+        ("G32", {}, "all", "supported"),
+        ("G32", {"maskgit, adaln": 0.9}, "open-set", "partly supported"),
+        ("G32", {"maskgit, adaln": 0.8}, "all", "inconclusive"),
+        ("G33", {}, "all", "supported"),
+        ("G33", {"mar": 0.95}, "all", "partly supported"),
+        ("G33", {"mar, adaln": 0.6}, "all", "inconclusive"),
+    ],
+)
+def test_what_is_left_where_labels_enter_as_in_dit(claim, changed, probe, said):
+    assert verdict(dropout.STUDY, claim, rows_by(ALIKE, changed, probe)) == said
+
+
 def rows_by(heights: dict[str, float], changed: dict[str, float], probe: str) -> list:
     """Five seeds of each variant; other heights by one probe, or by all."""
     some = list(rows_of({name: (y,) * 5 for name, y in (heights | changed).items()}))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from level_rows import regions
@@ -30,6 +31,7 @@ from recombine.metrics.colour_probe import (
 from recombine.nets.colour_grid import LEFT_OUT, ColourGrid, by_color
 from recombine.overrides import override
 from recombine.pipeline.job import Work
+from recombine.plots import colours as plots
 from recombine.rng import seeded
 from recombine.runs.colour_probe import ColourProbeRun
 from recombine.runs.colour_sums import ColourModel, ColourModelRun, ColourSums, prompt, samples
@@ -359,6 +361,27 @@ def test_the_local_model_alone_is_assessed_and_plotted(tmp_path):
         assert assess(claim, some, "full").verdict == "not measured"
     (tmp_path / "figures").mkdir()
     assert [f.name for f in STUDY.figures(some, tmp_path / "figures")] == ["cosines"]
+
+
+def test_samples_of_each_network_come_from_its_own_sheet(tmp_path, monkeypatch):
+    kept = {"sums-s0-location.webp", "sums-local-s0-location.webp"}
+    for folder in ("figures", "samples"):
+        (tmp_path / folder).mkdir()
+    for name in kept:
+        (tmp_path / "samples" / name).touch()
+    taken, picture = [], np.zeros((2, 2, 3))
+    monkeypatch.setattr(
+        plots, "cut", lambda sheet, *place: taken.append((sheet.name, *place)) or picture
+    )
+    STUDY.figures(at_locations(0.8, 0.2), tmp_path / "figures")
+    assert [name for name, *_ in taken[:: 3 * 7]] == [
+        "sums-s0-location.webp",
+        "sums-local-s0-location.webp",
+    ]
+    lines = len(COLORS) + math.comb(len(COLORS), 2)
+    assert {(rows, column) for _, rows, _, column in taken} == {(lines, k) for k in range(3)}
+    known = [{name} for name in COLORS] + [set(pair) for pair in combinations(COLORS, 2)]
+    assert all("yellow" in known[row] and len(known[row]) == 2 for _, _, row, _ in taken)
 
 
 def test_models_without_a_common_seed_are_not_compared():

@@ -412,16 +412,16 @@ CASES: dict[str, tuple[Any, tuple, list[dict[str, Any]]]] = {
          + [("", [0, 1], [1, 1])]},
     ]),
     "reach": (receptive_field.reach, (reaches(),), [
-        {"labels": ("reach of a patch, in cells", "K_max"), "limits": (0.95, 2.05, -0.2, 4.5),
+        {"labels": ("reach of a patch, in cells", "K_max"), "limits": (0.876, 2.054, -0.2, 4.7),
          "lines": [
-            ("Exp 3L: local, list", [1, 2], [1.5, 3]), ("", [1, 1], [1, 2]), ("", [2, 2], [3, 3]),
-            ("", [2], [9]), ("", [0, 1], [2, 2])]},
+            ("", [0.93, 0.93], [1, 2]), ("", [1.93, 1.93], [3, 3]),
+            ("Exp 3L, tokens", [1, 2], [1.5, 3]), ("", [0, 1], [2, 2])]},
         {"labels": ("reach of a patch, in cells", "share"), "xticks": {"1": 1, "2": 2}, "lines": [
             ("objects cut", [1, 2], [0.4, 0]), ("patches too full, Exp 3L", [1, 2], [0.1, 0.3])]},
         {"labels": ("patches too full", "of 4 locations missed"),
          "texts": [("1", 0.1, 0.625), ("2", 0.3, 0.25)], "lines": [
              ("", [0.1] * 2, [0.75, 0.5]), ("", [0.3] * 2, [0.25, 0.25]),
-             ("Exp 3L: local, list", [0.1, 0.3], [0.625, 0.25])]},
+             ("Exp 3L, tokens", [0.1, 0.3], [0.625, 0.25])]},
     ]),
     "rates": (optimizers.by_rate, (searched(),), [
         {"title": "DiT", "legend": ["seed 0", "seed 1", "not clipped", "clipped", "mean"],

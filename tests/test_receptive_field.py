@@ -175,7 +175,7 @@ def test_what_cannot_be_compared_is_not_measured():
     rows = made_up({1: (2, 3), 3: (7, 8), 8: (3,)}, INSIDE)
     assert "some runs are missing" in note(BEST, table(rows))
     assert "not reliable" in note(BEST, table(rows, exact={3: 0.5}))
-    assert "of both experiments" in note(FULL, table(rows))
+    assert "of two experiments or forms" in note(FULL, table(rows))
     assert "some runs are missing" in note(FULL, both(FALLS, FALLS | {4: (3,)}))
     alike = dict.fromkeys(FALLS, (9, 9))
     assert "the same" in note(FULL, both(alike, alike))
@@ -228,7 +228,7 @@ def test_two_reaches_are_too_few():
     seven = table(
         made_up(FALLS, EVERY, 0.01), made_up({1: (8,), 2: (7,), 3: (5,)}, EVERY, 0.2, "exp2L")
     )
-    assert note(FULL, seven) == "8 networks or more are needed, of both experiments"
+    assert note(FULL, seven) == "8 networks or more are needed, of two experiments or forms"
 
 
 def test_misses_are_compared_at_nine_locations_or_as_many_as_were_tried():

@@ -12,7 +12,6 @@ from contextlib import suppress
 from recombine.analysis.calibrated import LATE
 from recombine.analysis.claims import Finding, Measured, claim
 from recombine.analysis.label_dropout_setting import (
-    ADALN,
     AS_DIT,
     AT_RATE,
     BY_DDPM,
@@ -21,6 +20,8 @@ from recombine.analysis.label_dropout_setting import (
     FALLING,
     FAST,
     LONG,
+    MAR_ADALN,
+    MASKGIT_ADALN,
     NEW_SEEDS,
     OF_SMALL,
     SMALL,
@@ -35,6 +36,7 @@ from recombine.analysis.levels import (
     from_seed,
     gain_of,
     gains,
+    gains_by_probe,
     leads,
     mean_gain,
 )
@@ -275,7 +277,7 @@ def lead_where_labels_enter_alike(rows: Table) -> Finding:
 
     Expected: level 2 of DiT - MaskGIT with adaLN >= 0 by the paper's linear probe (mean over its
     seeds) and by the open-set probe, seen >= 0.7 for both; late means (paper: 0.848 against 0.006)"""
-    rows, least = with_paper_probe(rows), ADALN[0]
+    rows, least = with_paper_probe(rows), MASKGIT_ADALN
     parts = leads(rows, ("dit",), least, PAPER, "open-set")
     return Finding((*parts, *seen(rows, "dit", least)), as_dit(rows, least))
 
@@ -286,7 +288,7 @@ def mar_with_labels_as_dit(rows: Table) -> Finding:
 
     Expected: level 2 >= 0.75 and no lower than with labels as tokens, seen >= 0.7; late means, paper's
     linear probe (mean over its seeds) (paper: 0.821)"""
-    rows, name = with_paper_probe(rows), ADALN[1]
+    rows, name = with_paper_probe(rows), MAR_ADALN
     parts = (
         at_level(rows, name, 2, low=0.75, probe=PAPER),
         gain_of(rows, name, "mar", 0.0, probe=PAPER),
@@ -295,16 +297,11 @@ def mar_with_labels_as_dit(rows: Table) -> Finding:
 
 
 def as_dit(rows: Table, name: str) -> Measured:
-    """A family with labels by adaLN: its numbers, by seed, and beside the same with labels as tokens and
-    beside DiT."""
+    """A family with labels by adaLN: its numbers, by seed, beside the same with labels as tokens, and
+    DiT beside both."""
     family = name.partition(", ")[0]
     shown = context_numbers(rows, name) | by_seed(rows, name) | papers_of(name)
-    for probe in (PAPER, "open-set", "oracle"):
-        for pair in ((name, family), ("dit", name)):
-            with suppress(NotMeasured):
-                ending = PROBE_ENDINGS.get(probe, "")
-                shown |= {k + ending: v for k, v in gains(rows, pair, probe=probe).items()}
-    return shown
+    return shown | gains_by_probe(rows, (name, family), ("dit", name), ("dit", family), probe=PAPER)
 
 
 CLAIMS = (

@@ -249,6 +249,18 @@ def gains(rows: Table, *pairs: tuple[str, str], probe: str | None = None) -> Mea
     return made
 
 
+def gains_by_probe(rows: Table, *pairs: tuple[str, str], probe: str) -> Measured:
+    """The same by a probe, and by those that refuse fragments and blobs, which a linear one accepts."""
+    return {
+        f"{name}{ending}": said
+        for reader, ending in (
+            (probe, ""),
+            *((p, PROBE_ENDINGS[p]) for p in ("open-set", "oracle")),
+        )
+        for name, said in gains(rows, *pairs, probe=reader).items()
+    }
+
+
 def measured(rows: Table, papers: Mapping[str, float | None], probe: str | None = None) -> Measured:
     """Numbers that stand beside a claim: late means at level 2 next to the paper's, if it has any;
     then other levels, the best checkpoint, other probes, and how the primary probe reads real

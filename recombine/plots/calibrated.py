@@ -3,6 +3,7 @@ level 2 of every family over updates by the paper's probe and the oracle, and al
 paper's probe."""
 
 from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -41,7 +42,7 @@ def level_two(
     with canvas(folder, figure, 2, len(families), size=size, sharey=True, squeeze=False) as axes:
         for column, family in zip(axes.T, families, strict=True):
             mine = [v for v in variants_of(rows) if family_of(v) == family]
-            for variant, next_color in zip(mine, CYCLE, strict=False):
+            for variant, next_color in zip(mine, cycle(CYCLE), strict=False):
                 change = variant.removeprefix(family)
                 label, color = (named or {}).get(change, (change[2:] or "base", next_color))
                 plot_paper(column[0], rows, variant, label, color)

@@ -21,7 +21,7 @@ WORKS, FAILS = CYCLE[0], CYCLE[1]
 SHEETS = {
     "colours alone": ("global", "color"),
     "with locations": ("global", "location"),
-    "with locations,\nlocal model": ("local", "location"),
+    "with locations,\nlocal network": ("local", "location"),
 }
 """Of the samples that are shown: the model, and what was given."""
 EACH = 3
@@ -83,7 +83,11 @@ def sums(rows: Table, names: list[str], folder: Path) -> Figure:
         "diagonal, each colour by itself; below it pairs of colours given alone, above it with two "
         "locations that are far apart. Middle: colours given alone, yellow with every other colour; "
         "dots are seeds. Blue: composes in the paper, orange: does not. Diamonds: with locations"
-        + ("; squares: with locations, the local model. " if len(local) else ". ")
+        + (
+            "; squares: with locations, a local network, all else is without. "
+            if len(local)
+            else ". "
+        )
         + "Right: colours given alone, all pairs over the cosine between what the two colours add to "
         "pictures; those with yellow in the colours of the middle.",
     )
@@ -164,7 +168,7 @@ def samples(rows: Table, names: list[str], folder: Path) -> list[Figure]:
         "From the sum of two scores, the first seed; a line shares its noise and, where they are "
         "given, its two locations, which are far apart. Colours are ordered by their cosine with "
         "yellow. In the paper yellow composes with those in blue letters, and not with those in orange "
-        "ones. The local model is given locations, and sees the patch around each cell alone.",
+        "ones. Lines without a word on the network are of the one that sees the whole picture.",
     )
     seeds = sorted(rows.where(kind="pair").unique("seed"))
     if not seeds or names[:1] != ["yellow"]:

@@ -34,6 +34,7 @@ SERIES = (
     (", decayed", "all labels, rate falls to nothing", CYCLE[8]),
     (", ddpm", "all labels, DDPM", CYCLE[3]),
     (", weak signal", "all labels, DDPM, weak latents", CYCLE[4]),
+    (", adaln", "all labels, entering as in DiT", INK),
 )
 """What a variant's name ends with, what the legend calls it, its colour. The first four differ in
 labels and pictures and stand in the figure of what dropout costs; the others over updates."""
@@ -118,7 +119,7 @@ def which_factor(rows: Table, folder: Path) -> list[Figure]:
     variants = variants_of(rows)
     families = compared(variants)
     series = shown(
-        [s for s in SERIES if s[0] in ("", ", dropout", ", lr 1e-3")], families, variants
+        [s for s in SERIES if s[0] in ("", ", dropout", ", lr 1e-3", ", adaln")], families, variants
     )
     with canvas(folder, figure, 1, len(factors), size=(10.0, 3.2), squeeze=False) as axes:
         for axis, column in zip(axes[0], factors, strict=True):

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from recombine.analysis.receptive_field import bases_of, fullness, many, missed, reaches_of
-from recombine.analysis.scenes import PAPER, numbers_of, reached, variant_facts_of
+from recombine.analysis.scenes import PAPER, numbers_of, reached
 from recombine.analysis.table import Table
 from recombine.plots.scene_pictures import color, run_sheet, shape, strips, title
 from recombine.plots.style import GREY, Figure, canvas
@@ -22,14 +22,13 @@ def reach(rows: Table, folder: Path) -> Figure:
     number = many(rows)
     figure = Figure(
         "reach",
-        "K_max falls as patches grow",
-        "Left: K_max over the reach, the number of cells that a patch extends in every direction (dots "
-        "are seeds; solid: tokens; dashed, with crosses: U-Nets on patches, of which those as large as "
-        "the picture were trained more briefly and prompted for fewer locations); diamond: the paper; "
-        "dotted: the largest number of objects in training. Middle, known from the world alone: the "
-        f"share of objects that a patch cuts, and of patches that hold more of {number} locations than "
-        f"training conditions on. Right: the share of {number} locations that each network misses, "
-        "over the share of patches too full; the number beside a point is its reach.",
+        "K_max over the size of patches",
+        "A patch of reach 1 is 3 x 3 cells. Left: dots are seeds; solid: tokens; dashed, with crosses: "
+        "U-Nets on patches; hollow: trained more briefly and prompted for fewer locations; diamond: the "
+        "paper; dotted: the most objects in training. Middle, known from the world alone: the share of "
+        "objects of which a part lies outside the patch around their location; of patches that hold a "
+        f"location, the share that holds more of {number} locations than training conditions on. Right: "
+        f"the share of {number} locations that each network misses; numbers are reaches.",
     )
     with canvas(folder, figure, 1, 3, size=(11.5, 3.4)) as axes:
         for base in bases_of(rows):
@@ -46,35 +45,49 @@ def reach(rows: Table, folder: Path) -> Figure:
     return figure
 
 
-def lengths(axis: Any, rows: Table, base: str) -> None:
-    """K_max over the reach of one experiment."""
-    variants, ink = reaches_of(rows, base), color(base)
-    each = {r: list(reached(rows, variant).values()) for r, variant in variants.items()}
-    axis.plot(list(each), [fmean(v) for v in each.values()], label=title(base), **line_of(base))
-    for r, values in each.items():
-        axis.plot([r] * len(values), values, shape(base), color=ink, ms=5)
-    if base in PAPER and PAPERS_REACH in each:
-        axis.plot([PAPERS_REACH], [PAPER[base]], "D", mfc="none", mec=ink, ms=8)
-    trained = variant_facts_of(rows, next(iter(variants.values())))["trained"]
-    axis.axhline(trained, color=GREY, lw=0.8, ls=":")
-    axis.set(ylabel="K_max", ylim=(-0.2, numbers_of(rows)[-1] + 0.5))
+def called(base: str) -> str:
+    """An experiment and the form of its network."""
+    form = "U-Nets on patches" if "patches" in base else "tokens"
+    return f"{title(base.partition(',')[0]).partition(':')[0]}, {form}"
 
 
 def line_of(base: str) -> dict[str, Any]:
-    """Networks on tokens and U-Nets on patches differ in their lines."""
-    return {"color": color(base), "ls": "-" if shape(base) == "o" else "--"}
+    return {"color": color(base), "ls": "--" if "patches" in base else "-"}
+
+
+def trained(rows: Table, base: str) -> dict[int, str]:
+    """The reaches of which there are networks; what the world says needs none."""
+    known = set(rows.where(kind="count").unique("variant"))
+    return {r: variant for r, variant in reaches_of(rows, base).items() if variant in known}
+
+
+def lengths(axis: Any, rows: Table, base: str) -> None:
+    """K_max over the reach of one experiment; the forms stand side by side."""
+    most, ink, aside = numbers_of(rows)[-1], color(base), 0.07 if "patches" in base else -0.07
+    joined, about = {}, rows.where(kind="variant")
+    for r, variant in trained(rows, base).items():
+        values = list(reached(rows, variant).values())
+        brief = numbers_of(rows.where(variant=variant))[-1] < most
+        face = "none" if brief else ink
+        axis.plot([r + aside] * len(values), values, shape(base), color=ink, mfc=face, ms=5)
+        joined |= {} if brief else {r: fmean(values)}
+    axis.plot(list(joined), list(joined.values()), label=called(base), **line_of(base))
+    if PAPERS_REACH in joined and PAPER.get(base, most + 1) <= most:
+        axis.plot([PAPERS_REACH], [PAPER[base]], "D", mfc="none", mec=ink, ms=9)
+    axis.axhline(max(about.column("trained")), color=GREY, lw=0.8, ls=":")
+    axis.set(ylabel="K_max", ylim=(-0.2, most + 0.7))
 
 
 def of_the_world(axis: Any, rows: Table) -> None:
-    """What is known of each reach before training; patches too full where experiments are conditioned
-    alike are the same for tokens and U-Nets."""
-    cut = {r["reach"]: 1 - r["inside"] for r in rows.where(kind="fit")}
+    """What is known of each reach before training. Of two forms of an experiment the first stands for
+    both: their patches are alike."""
+    cut = dict(sorted((r["reach"], 1 - r["inside"]) for r in rows.where(kind="fit")))
     ends = {"marker": "s", "ms": 3}
     axis.plot(list(cut), list(cut.values()), color=GREY, ls="--", label="objects cut", **ends)
     full = fullness(rows)
-    for base in (b for b in bases_of(rows) if "patches" not in b):
-        share = {r: full[v] for r, v in reaches_of(rows, base).items()}
-        name = f"patches too full, {title(base).partition(':')[0]}"
+    for base in {b.partition(",")[0]: b for b in reversed(bases_of(rows))}.values():
+        share = {r: full[v] for r, v in reaches_of(rows, base).items() if v in full}
+        name = f"patches too full, {called(base).partition(',')[0]}"
         axis.plot(list(share), list(share.values()), color=color(base), label=name, **ends)
     axis.set(ylabel="share", ylim=(-0.03, 1.03))
 
@@ -82,16 +95,15 @@ def of_the_world(axis: Any, rows: Table) -> None:
 def misses(axis: Any, rows: Table, base: str) -> None:
     """What the networks of one experiment miss over how full their patches are."""
     lost, share, ink = missed(rows), fullness(rows), color(base)
-    ends = []
-    for r, variant in reaches_of(rows, base).items():
-        if variant not in lost:
-            continue
-        values, full = list(lost[variant].values()), share[variant]
-        axis.plot([full] * len(values), values, shape(base), color=ink, ms=4, alpha=0.6)
-        beside = {"textcoords": "offset points", "fontsize": 8, "va": "center"}
-        axis.annotate(str(r), (full, fmean(values)), (5, 0), color=ink, **beside)
-        ends.append((full, fmean(values)))
-    axis.plot(*zip(*sorted(ends), strict=True), label=title(base), lw=1, **line_of(base))
+    beside = {"textcoords": "offset points", "fontsize": 8, "va": "center", "color": ink}
+    ends, below = [], -5 if "patches" in base else 5
+    for r, variant in trained(rows, base).items():
+        if variant in lost:
+            values, full = list(lost[variant].values()), share[variant]
+            axis.plot([full] * len(values), values, shape(base), color=ink, ms=4, alpha=0.6)
+            axis.annotate(str(r), (full, fmean(values)), (5, below), **beside)
+            ends.append((full, fmean(values)))
+    axis.plot(*zip(*sorted(ends), strict=True), label=called(base), lw=1, **line_of(base))
 
 
 def samples(rows: Table, folder: Path) -> list[Figure]:
@@ -99,10 +111,15 @@ def samples(rows: Table, folder: Path) -> list[Figure]:
         "samples",
         "Samples of each reach",
         "The first picture for each number of locations, not chosen; the first seed. Green cross: "
-        "the location was located; red: it was not. The same locations and noise in every row.",
+        "the location was located; red: it was not. The same locations and noise in every row. Networks "
+        "of which no sheet was kept are left out.",
     )
     sheets = {
-        v: (run_sheet(rows, v, folder), numbers_of(rows.where(variant=v)))
-        for v in rows.where(kind="fit").column("variant")
+        f"{called(base)}\nreach {r}": (
+            run_sheet(rows, v, folder),
+            numbers_of(rows.where(variant=v)),
+        )
+        for base in bases_of(rows)
+        for r, v in trained(rows, base).items()
     }
     return strips(folder, figure, sheets, tuple(numbers_of(rows)))

@@ -88,7 +88,8 @@ def drops_together(recipe: Recipe) -> Recipe:
     return replace(recipe, conditioning=conditioning)
 
 
-def by(recipe: Recipe, enters: Literal["adaln", "tokens"]) -> Recipe:
+def with_labels_by(recipe: Recipe, enters: Literal["adaln", "tokens"]) -> Recipe:
+    """Labels modulate all norms, or are tokens before those of the picture."""
     return replace(recipe, conditioning=replace(recipe.conditioning, enters=enters))
 
 
@@ -159,8 +160,8 @@ CHANGES = {
     "lr 3e-4": partial(trained, lr=3e-4),
     "lr 1e-3": partial(trained, lr=1e-3),
     "small": small,
-    "adaln": partial(by, enters="adaln"),
-    "tokens": partial(by, enters="tokens"),
+    "adaln": partial(with_labels_by, enters="adaln"),
+    "tokens": partial(with_labels_by, enters="tokens"),
     "averaged": partial(trained, ema=0.999),
     "clipped": partial(trained, clip=1.0),
     "ddpm": ddpm,
@@ -206,7 +207,7 @@ class Calibrated:
 
     def masked(self, head: Categorical | Mixture | Denoising) -> Recipe:
         net = replace(self.recipe.net, transformer=self.net)
-        return by(replace(self.recipe, objective=Masked(head), net=net), "tokens")
+        return with_labels_by(replace(self.recipe, objective=Masked(head), net=net), "tokens")
 
     def variant(self, name: str) -> Recipe:
         """A family, then any of CHANGES, as in "maskgit, dropout"."""

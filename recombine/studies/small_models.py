@@ -47,8 +47,8 @@ class SmallModels:
         the other's do, and MaskGIT with averaged weights."""
         repaired = self.repair.recipes()
         made = {family: self.families.recipe(family, RATE, 0.0) for family in FAMILIES}
-        made[BY_ADALN] = calibrated.by(made["maskgit"], "adaln")
-        made[BY_TOKENS] = calibrated.by(made["dit"], "tokens")
+        made[BY_ADALN] = calibrated.with_labels_by(made["maskgit"], "adaln")
+        made[BY_TOKENS] = calibrated.with_labels_by(made["dit"], "tokens")
         made |= {name: repaired[source] for name, source in RUNS.items()}
         if unknown := [name for name in self.variants if name not in made]:
             raise UsageError(f"variants: {unknown[0]!r} is none of {'; '.join(made)}")
