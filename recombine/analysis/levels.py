@@ -253,11 +253,11 @@ def gains_by_probe(rows: Table, *pairs: tuple[str, str], probe: str) -> Measured
     """The same by a probe, and by those that refuse fragments and blobs, which a linear one accepts."""
     return {
         f"{name}{ending}": said
-        for reader, ending in (
+        for by, ending in (
             (probe, ""),
             *((p, PROBE_ENDINGS[p]) for p in ("open-set", "oracle")),
         )
-        for name, said in gains(rows, *pairs, probe=reader).items()
+        for name, said in gains(rows, *pairs, probe=by).items()
     }
 
 

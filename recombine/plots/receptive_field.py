@@ -24,7 +24,7 @@ def reach(rows: Table, folder: Path) -> Figure:
         "reach",
         "K_max over the size of patches",
         "A patch of reach 1 is 3 x 3 cells. Left: dots are seeds; solid: tokens; dashed, with crosses: "
-        "U-Nets on patches; hollow: trained more briefly and prompted for fewer locations; diamond: the "
+        "U-Nets on patches; open: trained more briefly and prompted for fewer locations; diamond: the "
         "paper; dotted: the most objects in training. Middle, known from the world alone: the share of "
         "objects of which a part lies outside the patch around their location; of patches that hold a "
         f"location, the share that holds more of {number} locations than training conditions on. Right: "
