@@ -19,7 +19,7 @@ from typing import Any
 
 from recombine.analysis.concepts import outcomes
 from recombine.analysis.table import Table
-from recombine.pipeline.job import Job
+from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import concept_curves, concept_order, prompting
 from recombine.plots.style import Figure
 from recombine.runs.concepts import ConceptProbeCheck, ConceptRun, net_name
@@ -39,7 +39,7 @@ def jobs(settings: ConceptSpace, seeds: int) -> list[Job]:
         for seed in range(seeds + more):
             seeded_run = replace(run, recipe=run.recipe.with_seed(seed))
             runs.append(Job.of(seeded_run, variant=run.name, seed=seed))
-    return checks + runs
+    return seed_by_seed(checks + runs)
 
 
 def probe_check(run: ConceptRun) -> ConceptProbeCheck:

@@ -31,7 +31,7 @@ from recombine.analysis.scene_sums import (
 )
 from recombine.config import config
 from recombine.nets.layout_encoder import Null
-from recombine.pipeline.job import Job
+from recombine.pipeline.job import Job, seed_by_seed
 from recombine.plots import operator as plots
 from recombine.runs.scene_recipe import SceneRecipe
 from recombine.runs.scene_sums import AdditionRun, LeakageRun
@@ -111,7 +111,7 @@ def jobs(settings: Operator, seeds: int) -> list[Job]:
         for name, both in settings.sums(seed).items():
             tasks = (AdditionRun(*both), LeakageRun(*both))
             made += [Job.of(task, variant=name, seed=seed) for task in tasks]
-    return made
+    return seed_by_seed(made)
 
 
 def variant_facts(settings: Operator, seeds: int) -> list[Row]:
