@@ -606,6 +606,12 @@ def test_figures_are_plotted_from_rows_without_any_run_folder():
     assert len({title(v) for v in EXPERIMENTS}) == len(EXPERIMENTS)
 
 
+def test_figures_are_plotted_from_other_training_sets_alone():
+    """As where they are run later than the others, and joined afterwards."""
+    some = pl.col("variant").is_null() | pl.col("variant").str.contains("object")
+    assert "k-max" in drawn(length.STUDY.figures, study_rows().filter(some))
+
+
 # ---- numbers of rows and points made by hand
 
 

@@ -146,7 +146,7 @@ def lengths(rows: Table, folder: Path) -> Figure:
         "is 0.9 or more and the number of objects is off by half an object at most. "
         + (panels if sets else "Shaded: numbers of objects in training."),
     )
-    main = [v for v in in_order(rows) if v in NAMES]
+    main = [v for v in in_order(rows) if v in NAMES] or in_order(rows)
     ratio = {"width_ratios": (1.5, 1)} if sets else {}
     size = (9.6 if sets else 6.4, 0.42 * len(main) + 1.2 if not sets else 3.5)
     grid = {"squeeze": False, "gridspec_kw": ratio}
