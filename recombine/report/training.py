@@ -46,7 +46,7 @@ def training(results: Results) -> Record | None:
         "names": NAMES,
         "quality": quality(probes["probe"], path),
         "refused": refused(probes["refused"], path),
-        "runs": [run | {"variant": display(run["variant"])} for run in runs],
+        "runs": [slim(run) | {"variant": display(run["variant"])} for run in runs],
         "variants": [one | {"name": display(one["name"])} for one in variants],
         "sheets": [asdict(grid) for grid in grids],
     }
@@ -67,10 +67,9 @@ def checked(frame: "pl.DataFrame", path: Path, factors: Iterable[str]) -> "pl.Da
     texts = [text_column(frame, name, path) for name in ("run", "probe", "composition")]
     steps = number_column(frame, "step", path).cast(pl.Int64, strict=False).fill_null(0)
     labels = [frame[name] for name in ("level", "variant", "seed") if name in frame.columns]
-    # Of joint accuracies means are taken; intervals are shown in whole percents.
-    digits_of = {"joint": 4, "low": 2, "high": 2}
+    # Of joint accuracies means are taken; all else is shown in whole percents.
     scores = [
-        number_column(frame, name, path).round(digits_of.get(name, 3))
+        number_column(frame, name, path).round(4 if name == "joint" else 2)
         for name in (*SCORE, *factors)
     ]
     columns = [*texts, steps, *labels, *scores]
@@ -190,6 +189,15 @@ def scores_of(rows: "pl.DataFrame", compositions: list[Record], factors: list[st
         for p, by in scores.items()
     }
     return {"steps": steps, "scores": scores, "curves": curves}
+
+
+def slim(run: Record) -> Record:
+    """A run without the intervals of its curves, which the page shows of variants alone."""
+    curves = {
+        probe: {level: [score and score[:1] for score in curve] for level, curve in levels.items()}
+        for probe, levels in run["curves"].items()
+    }
+    return run | {"curves": curves}
 
 
 def mean_curve(scores: list[list[Score | None]], count: int) -> list[Score | None]:
