@@ -73,7 +73,8 @@ def best_reach_lies_between(rows: Table) -> Finding:
     Expected: in every experiment K_max at the reach in between that is best on average exceeds those
     of the smallest and of the largest reach by >= 2 (mean over seeds)"""
     rows = require_trusted(rows)
-    parts, measured = [], {}
+    parts: list[Part] = []
+    measured: Measured = {}
     for base in bases_of(rows):
         each = by_reach(rows, base)
         best = best_between(each)
