@@ -96,8 +96,9 @@ class RunFolder:
         return self.facts().get("files", {}).get("model.safetensors", "")
 
     @property
-    def has_weights(self) -> bool:
-        return (self.path / "model.safetensors").exists()
+    def weights_missing(self) -> bool:
+        """Whether its weights are not there: results are shared without them."""
+        return not (self.path / "model.safetensors").exists()
 
     def begin(self, config: Any) -> None:
         """Make the folder and write its config; a folder that is there must hold this very

@@ -32,9 +32,9 @@ TEXTS = (
     "paper: from [D6: paper_maskgit] to [D6: paper_jepa], one run each). [More](docs/pictures.md)",
     "**Conditioned on true values, a small U-Net composes where colours and sizes vary widely within a "
     "class, and not where they do not**: [B30: wide jitter, level 2] and [B30: no jitter, level 2] "
-    "([B30]). With wide jitter DiT reaches [B18: "
+    "([B30]: the first interval is too wide). With wide jitter DiT reaches [B18: "
     "dit, wide, level 2], MAR [B18: mar, wide], MaskGIT [B18: maskgit, wide], GIVT [B18: givt, wide], and"
-    " none composes without ([B18]). In an "
+    " none composes without ([B18]). Conditioned on classes probes disagree (one seed, [B40]). In an "
     "exact model two of three priors need it ([B26], [B27], exact). [More](docs/jitter.md)",
     "**By the CNN probe a U-Net's accuracy on an unseen combination falls before it rises**, by [C1: "
     "fall, color 0.1] where the two colours are close ([C1]). No ability is lost: where the fall begins, "
@@ -43,14 +43,15 @@ TEXTS = (
     "runs with overprompting >= 0.9] ([C4]). [More](docs/concept-space.md)",
     "**The more locally a model depends on its conditions, the more objects it places**: over models and "
     "checkpoints locality and K_max, the number of objects placed reliably, correlate by rank, [S8: rank "
-    "correlation within a seed] ([S8]); without local networks, which have it built in, [S8: rank "
-    "correlation, locality learned, not built in]. Trained on 1 to 3 objects, a U-Net reaches [S2: K_max "
-    "of exp2] given one location on a grid ([S2]; paper: 2), [S3: K_max of exp3] given a list of all "
-    "([S3]; paper: 3), [S1: K_max of exp1] given a grid of all ([S1]; paper: 7). Networks on patches, the"
-    " paper's local form, reach [S5: K_max of exp3L, patches] given the list ([S5]; paper: 9) and [S4: "
+    "correlation within a seed] ([S8]), [S8: rank correlation, locality learned, not built in] without local "
+    "networks. Trained on 1 to 3 objects, a U-Net reaches [S2: K_max "
+    "of exp2] given one location ([S2]; paper: 2), [S3: K_max of exp3] given a list of all "
+    "([S3]; paper: 3), [S1: K_max of exp1] given a grid of all ([S1]; paper: 7). Local"
+    " U-Nets on patches reach [S5: K_max of exp3L, patches] given the list ([S5]; paper: 9) and [S4: "
     "K_max of exp2L, patches, longer] given one location ([S4]; paper: 9; trained longer, three seeds "
     "added, as it fell short). Seeing 9 x 9 of 16 x 16 cells they reach [B13: exp2L, patches, reach 4], tokens [B13: "
-    "exp2L, reach 4] (two seeds), the whole picture [S6: K_max of exp2L, patches, whole] ([S6]). [More](docs/scenes.md)",
+    "exp2L, reach 4] (two seeds), the whole picture [S6: K_max of exp2L, patches, whole] ([S6], a "
+    "quarter of the updates). [More](docs/scenes.md)",
     "**Of two colours, added at two locations far apart, a local network shows both, a global one seldom**: exact "
     "matches are [B47: exact match at locations, local] and [B47: global, mean over pairs] ([B47], by limits set when the "
     "latter was known). [More](docs/scenes.md)",

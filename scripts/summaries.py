@@ -152,8 +152,9 @@ PAPER_B = {
     "S3": "Holds in every seed.",
     "S4": (
         "Holds in both forms. U-Nets on patches need longer training: [S4: exp2L, patches] after 16,000 updates, [S4: "
-        "K_max of exp2L, patches, longer] after 32,000. Three of their eight seeds were added because five gave 8.40 "
-        "[7.29, 9.00]. 3 x 3 cells place about as many, 7 x 7 and more fewer (two seeds, 16,000 updates, B13)."
+        "K_max of exp2L, patches, longer] after 32,000. Three of their eight seeds were added because five gave "
+        "[S4: exp2L, patches, longer, seeds before 5]. "
+        "3 x 3 cells place about as many, 7 x 7 and more fewer (two seeds, 16,000 updates, B13)."
     ),
     "S5": "Holds in every seed, in both forms of the local network.",
     "S6": (

@@ -133,9 +133,9 @@ def test_a_finished_run_knows_its_weights_and_notices_when_they_are_gone(run):
     finished(run)
     assert run.done
     assert len(run.weights) == 64
-    assert run.has_weights
+    assert not run.weights_missing
     (run.path / "model.safetensors").unlink()
-    assert not run.has_weights
+    assert run.weights_missing
     assert len(run.rows()) == 2
 
 
@@ -340,7 +340,7 @@ def test_a_run_older_than_checksums_is_read_and_its_listed_files_are_verified(ru
     write_json(run.path / "done.json", {"seconds": 1.0})
     assert run.facts() == {"seconds": 1.0}
     assert run.rows() == [{"kind": "x", "step": 1}]
-    assert (run.weights, run.has_weights) == ("", False)
+    assert (run.weights, run.weights_missing) == ("", True)
     write_json(run.path / "done.json", {"files": {"rows.jsonl": "0" * 64}})
     with pytest.raises(UsageError, match="was altered after the run finished"):
         run.rows()

@@ -24,7 +24,7 @@ INSTEAD = {
     r"(?<!flex-)basis": "artifact, parents",
     r"courses?": "sensitivity by checkpoint",
     r"machine\.meet": "barrier",
-    r"sown|taught|hollow": "with_seed, needs_teacher, has_weights",
+    r"sown|taught|hollow": "with_seed, needs_teacher, weights_missing",
     r"dials?|patience": "step scalars, interrupt guard",
     r"does not hold": "contradicted",
     r"shel(?:f|ves)": "labelled pictures",

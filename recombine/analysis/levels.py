@@ -250,13 +250,10 @@ def gains(rows: Table, *pairs: tuple[str, str], probe: str | None = None) -> Mea
 
 
 def gains_by_probe(rows: Table, *pairs: tuple[str, str], probe: str) -> Measured:
-    """The same by a probe, and by those that refuse fragments and blobs, which a linear one accepts."""
+    """`gains` by a probe and by those that refuse fragments and blobs, which a linear one accepts."""
     return {
-        f"{name}{ending}": said
-        for by, ending in (
-            (probe, ""),
-            *((p, PROBE_ENDINGS[p]) for p in ("open-set", "oracle")),
-        )
+        f"{name}{PROBE_ENDINGS.get(by, '')}": said
+        for by in (probe, "open-set", "oracle")
         for name, said in gains(rows, *pairs, probe=by).items()
     }
 

@@ -17,7 +17,7 @@ from recombine.store import Row
 PAPER = {"exp1": 7, "exp1, wide": 7, "exp2": 2, "exp3": 3, "exp2L": 9, "exp3L": 9, "exp2, 1 object": 1,
          "exp2, 1-5 objects": 3, "exp2L, 1 object": 5, "exp2L, 1-5 objects": 10,
          "exp2L, patches": 9, "exp2L, patches, longer": 9, "exp3L, patches": 9}  # fmt: skip
-"""K_max in the paper's Table 1, of Exp 1 by its captions, of the others by one reader's public note;
+"""K_max in the paper's Table 1, of Exp 1 by its captions, of the others by a third party's public note;
 of the control that says only that it fails."""
 TRAINED = 3
 """The largest number of objects that most experiments are trained on."""

@@ -36,9 +36,8 @@ def is_finished(task: Task, out: Path) -> bool:
 
 
 def is_usable(task: Task, out: Path) -> bool:
-    """Whether it is finished and its weights, if it leaves any, are there to be opened: results are
-    shared without them."""
-    return is_finished(task, out) and (not task.weights or folder_of(task, out).has_weights)
+    """Whether it is finished and its weights, if it leaves any, are there to be opened."""
+    return is_finished(task, out) and not (task.weights and folder_of(task, out).weights_missing)
 
 
 def execute(

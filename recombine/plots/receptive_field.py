@@ -64,17 +64,19 @@ def trained(rows: Table, base: str) -> dict[int, str]:
 def lengths(axis: Any, rows: Table, base: str) -> None:
     """K_max over the reach of one experiment; the forms stand side by side."""
     most, ink, aside = numbers_of(rows)[-1], color(base), 0.07 if "patches" in base else -0.07
-    joined, about = {}, rows.where(kind="variant")
+    joined: dict[int, float] = {}
     for r, variant in trained(rows, base).items():
         values = list(reached(rows, variant).values())
         brief = numbers_of(rows.where(variant=variant))[-1] < most
         face = "none" if brief else ink
         axis.plot([r + aside] * len(values), values, shape(base), color=ink, mfc=face, ms=5)
-        joined |= {} if brief else {r: fmean(values)}
+        if not brief:
+            joined[r] = fmean(values)
     axis.plot(list(joined), list(joined.values()), label=called(base), **line_of(base))
     if PAPERS_REACH in joined and PAPER.get(base, most + 1) <= most:
         axis.plot([PAPERS_REACH], [PAPER[base]], "D", mfc="none", mec=ink, ms=9)
-    axis.axhline(max(about.column("trained")), color=GREY, lw=0.8, ls=":")
+    trained_on = max(rows.where(kind="variant").column("trained"))
+    axis.axhline(trained_on, color=GREY, lw=0.8, ls=":")
     axis.set(ylabel="K_max", ylim=(-0.2, most + 0.7))
 
 
@@ -103,7 +105,8 @@ def misses(axis: Any, rows: Table, base: str) -> None:
             axis.plot([full] * len(values), values, shape(base), color=ink, ms=4, alpha=0.6)
             axis.annotate(str(r), (full, fmean(values)), (5, below), **beside)
             ends.append((full, fmean(values)))
-    axis.plot(*zip(*sorted(ends), strict=True), label=called(base), lw=1, **line_of(base))
+    full, values = zip(*sorted(ends), strict=True) if ends else ((), ())
+    axis.plot(full, values, label=called(base), lw=1, **line_of(base))
 
 
 def samples(rows: Table, folder: Path) -> list[Figure]:

@@ -130,7 +130,7 @@ PICTURE = re.compile(r"data:image/png;base64,\s*([A-Za-z0-9+/=\s]+)")
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure on disk, `figures/<name>.svg`, with what a reader should see in it."""
+    """A figure on disk, `figures/<name>.svg`, with what there is to see in it."""
 
     name: str
     title: str

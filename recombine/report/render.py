@@ -70,7 +70,7 @@ def environment(*folders: Path) -> Environment:
 
 
 def number(value: Any) -> str:
-    """0.7, 1.2e-10, 28,200: four digits are enough for a reader; rows hold the rest."""
+    """0.7, 1.2e-10, 28,200: four digits are enough on a page; rows hold the rest."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     if isinstance(value, int):

@@ -218,7 +218,7 @@ class Model:
     @torch.no_grad()
     def held_out_loss(self) -> list[Row]:
         """The loss on pictures of seen compositions that training does not have, with all labels
-        given, the same at every step; nothing unless the recipe asks for it."""
+        given, the same at every step; nothing unless the recipe sets it."""
         r, count = self.recipe, self.recipe.evaluation.held_out
         if not count or r.objective.needs_teacher:
             return []
